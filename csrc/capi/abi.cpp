@@ -13,7 +13,8 @@ namespace {
 thread_local Message last_error;
 thread_local std::vector<std::unique_ptr<Warning>> last_warnings;
 
-// Stores the message of an error. The text becomes a Message in here, since even that can run out of memory.
+// Stores the message of an error for this thread, and returns `status`. The text becomes a Message in here, since even
+// that can run out of memory; the message is empty then.
 template <class Text>
 fastfs_status fail(fastfs_status status, const Text& message) noexcept {
     try {

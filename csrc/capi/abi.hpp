@@ -21,7 +21,7 @@ namespace fastfs::core {
 // template, which has one instance per function: the handlers in each took 20 kB.
 fastfs_status failure() noexcept;
 
-// Returns the status of f.
+// Calls f, and returns FASTFS_OK, or the code of the exception that f throws.
 template <class F>
 fastfs_status attempt(F&& f) noexcept {
     try {
@@ -32,10 +32,11 @@ fastfs_status attempt(F&& f) noexcept {
     }
 }
 
-// Keeps the warnings of a call for fastfs_last_warning; none if it failed.
+// Moves the warnings of a call to this thread's list for fastfs_last_warning, and clears earlier ones; keeps none if
+// the call failed.
 void set_last_warnings(Warnings& warnings, fastfs_status status) noexcept;
 
-// The body of each function that returns a status.
+// Calls f as the body of a function that returns a status: keeps its warnings, and turns an exception into a code.
 template <class F>
 fastfs_status guarded(F&& f) noexcept {
     Warnings warnings;
@@ -50,8 +51,8 @@ bool is_struct_size(std::size_t size) {
     return size >= sizeof(std::size_t) && size <= 4096 && size % alignof(Struct) == 0;
 }
 
-// Reads a struct of the caller's header version into ours: fields that an older header lacks keep their defaults,
-// fields that only a newer one has must be zero.
+// Returns a struct of the caller's header version in ours, the defaults for null: fields that an older header lacks
+// keep their defaults, fields that only a newer one has must be zero.
 template <class Struct>
 Struct read(const Struct* given, Struct defaults, const char* name) {
     if (given == nullptr) return defaults;
@@ -79,7 +80,8 @@ void fill(Struct* given, const Struct& defaults, const char* name, F&& f) {
     std::memcpy(given, &ours, std::min(size, sizeof(Struct)));
 }
 
-// Reads an array of structs of the caller's header version, in steps of the first one's struct_size.
+// Returns n structs of the caller's header version in ours, read in steps of the first one's struct_size; throws if n
+// is 0, or if sizes differ.
 template <class Struct>
 std::vector<Struct> read_all(const Struct* given, std::int64_t n, const Struct& defaults, const char* name) {
     require(given != nullptr, name, " must not be null");
@@ -94,7 +96,8 @@ std::vector<Struct> read_all(const Struct* given, std::int64_t n, const Struct& 
     return all;
 }
 
-// Lets f(struct, index) fill each of n structs of the caller's header version, in steps of the first one's struct_size.
+// Lets f(struct, index) fill each of n structs of the caller's header version, in steps of the first one's struct_size;
+// all stay as they were if f throws.
 template <class Struct, class F>
 void fill_all(Struct* given, std::int64_t n, const Struct& defaults, const char* name, F&& f) {
     std::vector<Struct> ours = read_all(given, n, defaults, name);
@@ -113,7 +116,10 @@ auto data_or_null(Values& values) {
     return values.empty() ? nullptr : values.data();
 }
 
+// Returns a view of the matrix that the caller describes; throws InvalidArgument if X is null or the description can't
+// be right. dense_row_list: true if a dense matrix can have a row_list.
 Matrix read_matrix(const fastfs_matrix* X, const Name& name = kX, bool dense_row_list = false);
+// Returns the run that the caller describes; defaults for null.
 Run read_run(const fastfs_run* run);
 
 }  // namespace fastfs::core

@@ -48,7 +48,7 @@ void require_positive(double value, const char* name);
 // Refuses features that aren't ascending columns of X; null stands for all columns.
 void require_features(const std::int64_t* features, std::int64_t n, std::int64_t n_cols, const char* name = "features");
 
-// Checks n_labelings (0 or more) rows of n_rows labels of two classes.
+// Refuses labelings (n_labelings x n_rows, 0 rows or more) with a label outside 0..n_classes - 1.
 void require_labelings(const std::int64_t* labelings, std::int64_t n_labelings, std::int64_t n_rows,
                        std::int64_t n_classes);
 
@@ -57,7 +57,7 @@ void require_numbers(const double* values, std::int64_t n, const char* name, Nam
                      double least = std::numeric_limits<double>::lowest());
 void require_positive(const double* values, std::int64_t n, const char* name);
 
-// Checks the options of RELIEF and ReliefF that tables and streams have in common.
+// Refuses options of RELIEF and ReliefF, closed_form and n_targets, that neither tables nor streams allow.
 void require_relief_options(const fastfs_relief_options& o, std::int64_t n_samples);
 
 }  // namespace fastfs::core

@@ -148,12 +148,14 @@ void require_scalable(const std::vector<DiscSet>& sets) {
 using DiscResults = std::vector<DiscResult>;
 constexpr const char* kDiscFit = "fastfs_disc_fit";
 
+// Returns the result of a set; throws unless `fitted` comes from fastfs_disc_fit and has this set.
 const DiscResult& result_of(const fastfs_fitted* fitted, std::int64_t set) {
     const DiscResults& sets = require_handle(fitted, "fitted").data.as<DiscResults>(kDiscFit);
     require(set >= 0 && set < std::ssize(sets), "set must be from 0 to ", std::ssize(sets) - 1, "; got ", set);
     return sets[at(set)];
 }
 
+// Reads the options of the caller, and checks each field, and n_differential against n_vectors.
 fastfs_disc_options read_disc_options(const fastfs_disc_options* options) {
     const auto o = read_options(options, FASTFS_DISC_OPTIONS_INIT);
     require(o.n_differential >= 0 && o.n_differential <= o.n_vectors,

@@ -48,7 +48,8 @@ class Field {
     Field(const char* name, const Value* Options::* member, const Sizes& sizes)
         : Field(name, type_of(static_cast<const Value**>(nullptr)), offset_of(member), kAny, {}, sizes) {}
 
-    // Refuses a value of the struct at `options` that the range doesn't allow.
+    // Throws InvalidArgument if this field of the struct at `options` has a value outside its range that no word
+    // allows; arrays are always allowed.
     void require_allowed(const void* options) const;
     // Returns the field for callers; `initial` is the struct of its _INIT macro. The vectors must stay where they are.
     fastfs_field described(const void* initial) const;
@@ -98,7 +99,8 @@ const std::vector<Field>& fields_of(const fastfs_ld_clumps_options*);
 const std::vector<Field>& fields_of(const fastfs_design_options*);
 const std::vector<Field>& fields_of(const fastfs_null_options*);
 
-// Reads options of the caller's header version, and checks each of them by itself.
+// Returns options of the caller's header version, the defaults for null; throws if a field is outside its range. Fields
+// that depend on each other or on the data aren't checked.
 template <class Options>
 Options read_options(const Options* given, const Options& defaults, const char* name = "options") {
     const Options options = read(given, defaults, name);

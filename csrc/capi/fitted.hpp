@@ -45,7 +45,8 @@ struct fastfs_fitted : fastfs::core::Handle<fastfs::core::Fitted> {
 
 namespace fastfs::core {
 
-// Lets fit(result) compute a result, which becomes the caller's together with the owner of its arrays.
+// Lets fit(result) compute a result, copies it to the caller's struct, and sets *fitted to a new owner of its arrays.
+// Neither changes if fit throws, as it does to answer a question.
 template <class Result, class Fit>
 void fill_fitted(const Run& run, Result* result, const Result& empty, fastfs_fitted** fitted, Fit&& fit) {
     require_output(run, result, "result");
@@ -58,7 +59,8 @@ void fill_fitted(const Run& run, Result* result, const Result& empty, fastfs_fit
     });
 }
 
-// Lets fit(results) compute n results in a row, which become the caller's together with one owner of their arrays.
+// Lets fit(results) compute n results together, copies them to the caller's structs, and sets *fitted to one new owner
+// of all arrays. Nothing changes if fit throws; to answer a question, results can be null.
 template <class Result, class Fit>
 void fill_fitted(const Run& run, Result* results, std::int64_t n, const Result& empty, fastfs_fitted** fitted,
                  Fit&& fit) {

@@ -84,7 +84,8 @@ class Use {
     H& handle_;
 };
 
-// Calls f(data, other data) with two different handles, which are locked in one order for all calls.
+// Calls f(data, other data) with the contents of two different handles, which are locked by their addresses, so that
+// two calls can't wait for each other.
 template <class H, class F>
 void use_both(H* handle, const H* other, const char* argument, F&& f) {
     require_handle(handle, argument);

@@ -34,7 +34,7 @@ using namespace fastfs::core;
 // Number of the last stream of labelings: the next one is that of the star's hub.
 constexpr std::int64_t kMostLabelings = 0xfffffffe;
 
-// Refuses numbers of a column outside 0..n_values - 1, and missing names.
+// Refuses values of a column outside 0..n_values - 1, and null names; a null column is allowed.
 void require_design_column(const std::int64_t* values, std::int64_t n_samples, std::int64_t n_values,
                            const char* const* names, const char* name, const char* name_of_names) {
     require_array_or_null(names, name_of_names);

@@ -29,6 +29,8 @@ namespace {
 
 using namespace fastfs::core;
 
+// Returns the classes of the training samples; throws unless the labels are 0..n_classes - 1 and each class has a
+// sample.
 Classes read_labels(const std::int64_t* labels, std::int64_t n_classes, const fastfs_margin& margin) {
     const std::int64_t n = margin.data.X().n_rows();
     require_labels(labels, n, n_classes);
@@ -160,6 +162,8 @@ fastfs_relief_options read_relief_options(const fastfs_relief_options* given, co
     return o;
 }
 
+// Returns the samples to predict; throws unless they are dense, with the number of columns and the dtype of the
+// training data.
 Matrix read_new_samples(const fastfs_matrix* X_, const Margin& margin) {
     const Matrix X = read_matrix(X_);
     require(!X.is_sparse(), "X must be dense; got a sparse X: make it dense");

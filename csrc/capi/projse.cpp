@@ -35,7 +35,7 @@ void fill_projse(const Run& run, fastfs_projse_result* result, fastfs_fitted** f
     fill_fitted(run, result, FASTFS_PROJSE_RESULT_INIT, fitted, choose);
 }
 
-// Checks that at most one of Y and labels is given, and that it has the rows of X.
+// Throws if both Y and labels are given, if Y is sparse or lacks rows of X, or if a label is outside 0..n_classes - 1.
 void require_targets(const Matrix& X, const Matrix* Y, const std::int64_t* labels, std::int64_t n_classes) {
     require(!Y || !labels, "one of Y and labels must be null; got both");
     if (Y) {
@@ -70,7 +70,7 @@ class ProjseBlocks : public Stream {
     std::int64_t n_y() const override { return n_y_; }
     std::uint64_t fingerprint() const override { return Fingerprint().hash(n_y_).hash(n_cols()).hash(views_).value(); }
 
-    // Adds a block of rows to the sums: of their groups, or of all rows with the targets.
+    // Adds a block of rows to the sums: of their groups, or of all rows with Y or labels.
     void update(const RowBlock& block, Run& run) override {
         const Matrix& X = block.X;
         if (has_groups()) {
@@ -150,7 +150,7 @@ class ProjseBlocks : public Stream {
     std::vector<ProjseSums> sums_;  // of each group, or of all rows
 };
 
-// Checks the class of each group, or -1.
+// Throws if the class of a group is outside -1..n_classes - 1.
 void require_classes(const std::int64_t* classes, std::int64_t n_groups, std::int64_t n_classes) {
     require_array(classes, "classes");
     require_size(n_classes, 1, "n_classes");

@@ -15,6 +15,7 @@ namespace {
 
 using namespace fastfs::core;
 
+// Returns the genotypes of the caller; throws unless they are stored in two bits.
 Matrix read_genotypes(const fastfs_matrix* X_) {
     const Matrix X = read_matrix(X_);
     require(X.is_genotypes(), kX, " must be genotypes of two bits (FASTFS_GENOTYPE); got storage ",

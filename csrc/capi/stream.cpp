@@ -47,13 +47,15 @@ struct Header {
     std::int64_t pass;
 };
 
+// Returns the bytes that fastfs_stream_save writes for this stream.
 std::int64_t saved_size(const Stream& stream) {
     ByteWriter counted(nullptr);
     stream.save_state(counted);
     return std::int64_t{sizeof(Header)} + counted.n_bytes();
 }
 
-// Throws unless saved bytes belong to a stream with the method, arguments and pass of this one.
+// Throws unless the header belongs to n_bytes saved bytes of a stream with the method, arguments, pass and earlier
+// passes of this one.
 void require_header(const Header& header, std::int64_t n_bytes, const Stream& stream) {
     require(std::equal(header.magic, header.magic + 8, Header::kMagic),
             "bytes must hold a stream that fastfs_stream_save wrote; got other bytes");

@@ -49,6 +49,7 @@ class Stream {
     // Refuses every use after an update that stopped halfway.
     virtual void require_intact() const {}
 
+    // Adds the rows of a block to this pass, after the checks that depend on the method.
     virtual void update(const RowBlock& block, Run& run) = 0;
     // Adds the rows of a stream with the same fingerprints.
     virtual void merge(const Stream& other) = 0;
@@ -58,8 +59,8 @@ class Stream {
     virtual void means(double* counts, double* means) const;
     virtual std::unique_ptr<Stream> copy() const;
     virtual void save_state(ByteWriter& to) const;
-    // Restores what save wrote, which are all bytes, in a stream without rows. If the bytes are refused, the stream
-    // stays as it was.
+    // Replaces the state of a stream without rows by the one that save_state wrote, which takes all bytes. If the bytes
+    // are refused, the stream stays as it was.
     virtual void load_state(ByteReader& from);
 
   protected:

@@ -38,7 +38,8 @@ T rbf_scale(double sigma, double unit) {
     return static_cast<T>(std::min(0.5 * ratio * ratio, static_cast<double>(std::numeric_limits<T>::max())));
 }
 
-// Converts norms |x_i|^2 to the scale of the data; refuses infinite norms, which no kernel may be given.
+// Returns norms |x_i|^2 times `square`, the squared unit, which brings them to the scale of the data. Throws
+// InvalidArgument if a distance between features can overflow.
 std::vector<double> data_norms(std::vector<double> norms, double square) {
     for (double& norm : norms) {
         norm *= square;
@@ -49,6 +50,7 @@ std::vector<double> data_norms(std::vector<double> norms, double square) {
     return norms;
 }
 
+// Returns |x_i|^2 of each feature before its shifts, on the scale of the data; throws as above.
 template <class T>
 std::vector<double> data_norms(const Features<T>& features, Run& run) {
     std::vector<double> norms(at(features.n_features()), 0.0);
@@ -84,8 +86,8 @@ bool streamed(const Out* out, std::int64_t d) {
     return aligned && d * d * static_cast<std::int64_t>(sizeof(Out)) >= kStreamedBytes;
 }
 
-// Returns the factor from computed values to output values: 1 for RBF, which has no unit, and for a custom
-// kernel, which has the unit of the data; unit^2, which might not fit the output, for all other kernels.
+// Returns the factor from computed values to output values: 1 for RBF, which has no unit, and for a custom kernel,
+// which has the unit of the data; unit^2 for all other kernels. Throws InvalidArgument if values could overflow Out.
 template <class T, class Out>
 Out output_factor(const Features<T>& features, const Kernel& kernel) {
     if (kernel.kind == Kernel::Kind::kRbf || kernel.kind == Kernel::Kind::kCustom) return 1;
@@ -134,9 +136,9 @@ class CustomKernel {
         return is_diagonal(i0, j0) || (column_norms_.empty() && i0 == 0 && j0 == kTile);
     }
 
-    // Replaces squared distances of features i0.. and j0.. by values. A tile on the diagonal needs its upper triangle
-    // only, and is checked for symmetry. One tile off the diagonal is checked too, by a second call with rows and
-    // columns exchanged.
+    // Replaces the squared distances in `tile` (ni x nj, rows ld apart), of features i0.. with features j0.., by
+    // values. A tile on the diagonal needs its upper triangle only, is checked for symmetry, and has both triangles
+    // afterwards. One tile off the diagonal is checked too, by a second call with rows and columns exchanged.
     void operator()(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, double* tile,
                     std::int64_t ld) const {
         const bool symmetric = column_norms_.empty(), diagonal = is_diagonal(i0, j0);
@@ -251,7 +253,8 @@ void KernelTiles<T>::operator()(std::int64_t i0, std::int64_t ni, std::int64_t j
     }
 }
 
-// Replaces inner products by values of a built-in kernel, or by the distances that a custom kernel receives.
+// Replaces inner products in the tile by values of a built-in kernel, or by the squared distances that a custom kernel
+// receives; values that have lost their digits are computed again by differences.
 template <class T>
 void KernelTiles<T>::make_values(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile,
                                  Run& run) const {
@@ -276,7 +279,7 @@ void KernelTiles<T>::make_values(std::int64_t i0, std::int64_t ni, std::int64_t 
         T* row = tile + a * kTile;
         for (std::int64_t b = 0; b < nj; ++b) {
             if (row[b] != mark) continue;
-            row[b] = by_differences(i0 + a, j0 + b);
+            row[b] = value_by_differences(i0 + a, j0 + b);
             since += left_.n_samples();
             if (since < kValuesPerCheckpoint) continue;
             run.checkpoint();
@@ -290,15 +293,18 @@ void KernelTiles<T>::make_values(std::int64_t i0, std::int64_t ni, std::int64_t 
     }
 }
 
-// Replaces squared distances by values of a custom kernel, which exists for double tiles only.
+// Replaces the squared distances in the tile by values of a custom kernel. Does nothing for a tile of floats, which a
+// custom kernel never gets.
 template <class T>
 void KernelTiles<T>::make_custom_values(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj,
                                         T* tile) const {
     if constexpr (sizeof(T) == sizeof(double)) (*custom_)(i0, ni, j0, nj, tile, kTile);
 }
 
+// Returns the RBF value, or for other kernels the squared distance, of left feature i and right feature j, summed from
+// the differences of their values.
 template <class T>
-T KernelTiles<T>::by_differences(std::int64_t i, std::int64_t j) const {
+T KernelTiles<T>::value_by_differences(std::int64_t i, std::int64_t j) const {
     const bool rbf = kernel_.kind == Kernel::Kind::kRbf;
     if (i == j && &left_ == &right_) return rbf ? T(1) : T(0);
     const T d2 = left_.squared_distance(i, right_, j);

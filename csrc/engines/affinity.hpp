@@ -38,18 +38,20 @@ class CustomKernel;
 template <class T>
 class KernelTiles {
   public:
-    // largest: the largest value that a custom kernel is allowed to return.
+    // Refers to `left` and `right`, which must outlive the object. largest: the largest value that a custom kernel is
+    // allowed to return. For a custom kernel, throws InvalidArgument if a norm of a feature overflows.
     KernelTiles(const Features<T>& left, const Features<T>& right, const Kernel& kernel, Run& run,
                 double largest = std::numeric_limits<double>::max());
 
-    // Computes tile[a * kTile + b] = kernel of left feature i0 + a and right feature j0 + b, on the terms of
-    // Features::gram_tile.
+    // Sets tile[a * kTile + b] to the kernel of left feature i0 + a and right feature j0 + b, on the terms of
+    // Features::gram_tile. Products and squared distances are in units of unit()^2, values of a custom kernel on the
+    // scale of the data. Throws InvalidArgument if a custom kernel isn't finite or isn't symmetric.
     void operator()(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile, Run& run) const;
 
   private:
     void make_values(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile, Run& run) const;
     void make_custom_values(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile) const;
-    T by_differences(std::int64_t i, std::int64_t j) const;
+    T value_by_differences(std::int64_t i, std::int64_t j) const;
 
     const Features<T>&left_, &right_;
     const Kernel kernel_;
@@ -57,11 +59,12 @@ class KernelTiles {
     std::shared_ptr<const CustomKernel> custom_;
 };
 
-// Returns the kernel of each feature with itself.
+// Returns the kernel of each feature with itself, on the scale of the data.
 template <class T>
 std::vector<double> kernel_diagonal(const Features<T>& features, const Kernel& kernel, Run& run);
 
-// Computes out (d x d, row-major) = kernel of all pairs of features.
+// Sets out (d x d, row-major) to the kernel of all pairs of features, on the scale of the data. Throws InvalidArgument
+// if a value can overflow Out.
 template <class T, class Out>
 void affinity(const Features<T>& features, const Kernel& kernel, Run& run, Out* out);
 
@@ -81,10 +84,12 @@ void mirror_upper(std::int64_t d, Run& run, double* A);
 
 // Replaces the squared distances in the upper triangle of K (d x d, row-major) by values of a custom kernel. The kernel
 // receives distances and norms |x_i|^2 on the scale of the data; K and `norms` have them in units of unit^2. The
-// entries below the diagonal are left alone.
+// entries below the diagonal are left alone. Throws InvalidArgument if a norm overflows, or a value isn't finite or
+// isn't symmetric.
 void custom_kernel_upper(const Kernel& kernel, const std::vector<double>& norms, double unit, Run& run, double* K);
 
-// Computes out (d x p, row-major) = K V without storing K.
+// Sets out (d x p, row-major) to K V without storing K, on the scale of the data. Throws InvalidArgument if V (d x p,
+// row-major) isn't finite or the product overflows Out.
 template <class T, class Out>
 void affinity_product(const Features<T>& features, const Kernel& kernel, const Out* V, std::int64_t p, Run& run,
                       Out* out);
@@ -95,13 +100,15 @@ std::int64_t tile_memory(int n_threads, std::int64_t p = 0);
 // The Gram matrix of all features as a sum over row chunks, in double.
 class Gram {
   public:
+    // Starts with sums of no rows; throws if they exceed the memory budget of `run`.
     Gram(std::int64_t n_features, Run& run);
     static std::int64_t memory(std::int64_t n_features) { return 8 * n_features * (n_features + 2); }
 
     // Adds the products of a chunk's rows; an error or a cancel leaves the sums unchanged.
     void update(const Samples& chunk, Run& run);
+    // Adds the sums of `other`, which must have an equal number of features.
     void merge(const Gram& other);
-    // Writes the kernel of all pairs of features to out (d x d, row-major), from the sums.
+    // Writes the kernel of all pairs of features to out (d x d, row-major), from the sums; throws if no row was added.
     void affinity(const Kernel& kernel, Run& run, double* out) const;
     std::int64_t n_rows() const { return n_rows_; }
     std::int64_t n_features() const { return d_; }

@@ -76,7 +76,8 @@ class Candidates {
     std::int64_t size(std::int64_t i) const { return sizes_[at(i)]; }
     bool overflowed(std::int64_t i) const { return overflowed_[at(i)] != 0; }
 
-    // Adds j to the candidates of i, if its product with i allows it.
+    // Adds j to the candidates of i, if its product with i allows it; drops candidates if the list is full then. The
+    // caller must hold the lock of i.
     void offer(std::int64_t i, std::int64_t j, float product, CandidateScratch& scratch) {
         if (product < floors_[at(j)] - limits_[at(i)]) return;
         const float value = norms_[at(i)] + norms_[at(j)] - 2 * product, error = errors_[at(j)];
@@ -87,7 +88,8 @@ class Candidates {
 
     bool left_out(std::int64_t i) const { return floors_[at(i)] == kInfinity; }
 
-    // Sets the limit of i from its products with n features from j0 on, i among them.
+    // Lowers the limit of i by its products with n features from j0 on, i among them; does nothing if i is left out or
+    // n - 1 < k.
     void limit_from_own_block(std::int64_t i, std::int64_t j0, std::int64_t n, const float* products,
                               CandidateScratch& scratch) {
         if (n - 1 < k_ || left_out(i)) return;
@@ -121,8 +123,8 @@ class Candidates {
     }
 
   private:
-    // Lowers the limit of i, and returns the largest lower bound that a candidate can have, if some n_neighbors uppers
-    // are at most `upper`.
+    // Lowers the limit of i, never raises it, and returns the largest `lower` that a candidate can have, if k_
+    // candidates have an `upper` that is at most the argument.
     float lower_limit(std::int64_t i, float upper) {
         const float lower = upper + 2 * errors_[at(i)];
         // Other threads can read the limit without the lock that guards the candidates of i.
@@ -131,6 +133,7 @@ class Candidates {
         return lower;
     }
 
+    // Copies the `upper` of all candidates of i to scratch.uppers, and returns its start.
     float* uppers(std::int64_t i, CandidateScratch& scratch) {
         scratch.uppers.resize(at(size(i)));
         std::transform(list(i), list(i) + size(i), scratch.uppers.begin(), [](const Candidate& c) { return c.upper; });
@@ -159,7 +162,7 @@ class Candidates {
         keep_if(i, [&](const Candidate& c) { return c.upper < upper || (c.upper == upper && ties-- > 0); });
     }
 
-    // Drops the candidates of feature i that `wanted` rejects.
+    // Drops the candidates of feature i that `wanted` rejects, and keeps the order of the remaining ones.
     template <class F>
     void keep_if(std::int64_t i, F&& wanted) {
         Candidate* list = &lists_[i * capacity_];

@@ -59,11 +59,12 @@ Features<T>::Features(std::shared_ptr<const PairProducts> products)
       squared_norms_(n_features_),
       products_(std::move(products)),
       names_(up_to(n_features_)) {
-    take_norms();
+    set_norms_of_products();
 }
 
+// Sets squared_norms_ and largest_squared_norm_ from the norms in products_.
 template <class T>
-void Features<T>::take_norms() {
+void Features<T>::set_norms_of_products() {
     for (std::int64_t i = 0; i < n_features_; ++i) {
         squared_norms_[i] = static_cast<T>(products_->totals().norms[at(names_[at(i)])] / unit_ / unit_);
     }
@@ -82,7 +83,7 @@ Features<T>::Features(const Features<From>& all, const std::vector<std::int64_t>
       products_(all.products_) {
     if (products_) {
         for (std::int64_t c : columns) names_.push_back(all.names_[at(c)]);
-        take_norms();
+        set_norms_of_products();
         return;
     }
     if (sparse_) {
@@ -125,7 +126,8 @@ std::int64_t Features<T>::memory(const Samples& X, std::int64_t n_rows) {
     return X.n_stored() * per_value + X.n_cols() * (index + value) + X.n_rows() * index + of_rows;
 }
 
-// Copies the rows to panels, divided by the unit and less their shifts; sets row_shifts_ unless it is empty.
+// Copies the listed rows to the panels of dense_, divided by the unit and less their shifts. Finds the shifts and
+// writes them to row_shifts_, unless it is empty.
 template <class T>
 void Features<T>::pack_dense(const Samples& X, const std::vector<std::int64_t>& rows, Run& run) {
     const bool shifted = !row_shifts_.empty();
@@ -325,7 +327,7 @@ void Features<T>::copy_sparse(const auto& all, const std::vector<std::int64_t>& 
     }
 }
 
-// Sets squared_norms_ and largest_squared_norm_, with sums in double.
+// Sets squared_norms_ and largest_squared_norm_ from the stored values, with sums in double; adds own_.
 template <class T>
 void Features<T>::sum_squares(Run& run) {
     parallel_for(run, n_panels<T>(n_features_), [&](std::int64_t panel, int) {

@@ -31,7 +31,7 @@ double shared_offset(const Values<T>& values, std::int64_t row, std::int64_t n, 
 // distance, however large the value is, so it counts only by as much as keeps its values finite in the unit.
 std::vector<double> maxima_of_differences(const Samples& X, Run& run);
 
-// Returns the power of two near the largest |x| of the listed rows, given row_maxima of all rows.
+// Returns the power of two near the largest |x| of the listed rows, given row_maxima of all rows; 1 if all x are zero.
 double common_unit(const std::vector<double>& row_maxima, const std::vector<std::int64_t>& rows);
 
 class PairProducts;
@@ -69,7 +69,7 @@ class Features {
     const std::vector<double>& row_shifts() const { return row_shifts_; }  // in units of x, zeros without
 
     // Extends each dense feature by a component that no other feature shares. Its square is given in units of x. The
-    // effect is one more row of X per feature, with one nonzero value.
+    // effect is one more row of X per feature, with one nonzero value. The squared norms grow by `squares`.
     void add_own(const std::vector<double>& squares);
     // Returns the values of a dense feature, one per sample, kPanel<T> apart.
     const T* feature(std::int64_t i) const { return &dense_[i / kPanel<T> * panel_stride() + i % kPanel<T>]; }
@@ -111,7 +111,7 @@ class Features {
     void pack_sparse(const Samples& X, const std::vector<std::int64_t>& rows, Run& run);
     void copy_sparse(const auto& all, const std::vector<std::int64_t>& columns);
     void sum_squares(Run& run);
-    void take_norms();  // of products_
+    void set_norms_of_products();
     // Returns the product of the components that add_own gave to features i and j of `right`: nonzero only if i and j
     // are one feature.
     double own_product(std::int64_t i, const Features& right, std::int64_t j) const {

@@ -24,10 +24,11 @@ class Copies {
     // Returns a flag per column; empty if none is left out.
     const std::vector<char>& left_out() const { return left_out_; }
 
-    // Writes the k nearest of columns that are left out, k < kept.
+    // Writes the rows of `neighbors` and `distances` (k per column of X, k < kept) of the columns that are left out:
+    // the first k columns of their kind, at distance 0. Leaves the rows of other columns alone.
     void write_neighbors(std::int64_t k, std::int64_t* neighbors, double* distances) const;
 
-    // Returns the order with the columns that are left out behind the first one of their kind.
+    // Returns `order` with the columns that are left out inserted behind the first one of their kind.
     std::vector<std::int64_t> complete(const std::vector<std::int64_t>& order) const;
 
   private:

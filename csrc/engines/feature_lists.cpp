@@ -36,11 +36,13 @@ std::int64_t probe_count(std::int64_t d) { return std::min(list_count(d), std::m
 
 std::int64_t trained_count(std::int64_t d) { return std::min(d, kTrainedPerList * list_count(d)); }
 
+// Rounds z to 12 significant bits, and values below 2^-60 to 0.
 float rounded(float z) {
     if (std::abs(z) < 0x1p-60f) return 0;  // below, products would lose digits
     return std::bit_cast<float>((std::bit_cast<std::uint32_t>(z) + 0x800u) & ~0xfffu);
 }
 
+// Centres of the lists: points with one rounded value per sample, zero and infinitely far until they are set.
 class Centres {
   public:
     Centres(std::int64_t count, std::int64_t n_samples)
@@ -54,7 +56,7 @@ class Centres {
     std::int64_t count() const { return count_; }
     std::int64_t n_samples() const { return n_; }
 
-    // Sets the values of a centre, one per sample.
+    // Sets a centre to the rounded `values`, one per sample, and half_norms() to half of its squared norm.
     void set_centre(std::int64_t centre, const double* values) {
         double norm = 0;
         for (std::int64_t s = 0; s < n_; ++s) {
@@ -82,8 +84,9 @@ class Centres {
     std::vector<float> half_norms_;  // infinite in the places without a centre
 };
 
-// Returns the `most` nearest centres of each feature, nearest first, ties by the lower index. The nearest centres have
-// the largest products less half of their norms. There are at least `most` centres.
+// Returns the `most` nearest centres of each feature, nearest first, ties by the lower index, feature after feature.
+// The nearest centres have the largest products less half of their squared norms. There must be at least `most`
+// centres.
 std::vector<std::int32_t> nearest_centres(const Features<float>& features, const Centres& centres, std::int64_t most,
                                           Run& run) {
     const std::int64_t d = features.n_features(), n = features.n_samples();
@@ -186,7 +189,8 @@ Centres trained_centres(const Features<float>& features, std::uint64_t seed, Run
     return centres;
 }
 
-// Returns the order of all centres in a chain, in which each is followed by the nearest of the remaining ones.
+// Returns the order of all centres in a chain, which starts with centre 0; each is followed by the nearest of the
+// remaining ones.
 std::vector<std::int64_t> chain_centres(const Centres& centres, Run& run) {
     const std::int64_t n = centres.n_samples();
     std::vector<float> values(at(centres.count() * n));

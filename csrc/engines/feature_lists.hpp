@@ -36,11 +36,11 @@ struct FeatureLists {
 // or the instruction set.
 FeatureLists feature_lists(const Features<float>& features, std::int64_t n_neighbors, std::uint64_t seed, Run& run);
 
-// Returns for each place the lists of the feature's neighbours and of the features that have it as a neighbour, without
-// the lists in lists.probes. neighbors: n_neighbors of each column of X.
+// Returns for each place the lists of the feature's neighbours and of the features that have it as a neighbour,
+// ascending, without the lists in lists.probes. neighbors: n_neighbors of each column of X.
 Ragged lists_of_neighbors(const FeatureLists& lists, const std::int64_t* neighbors, std::int64_t n_neighbors, Run& run);
 
-// Inverts a relation: returns for each number below `count` the lists of `numbers` that contain it.
+// Inverts a relation: returns for each number below `count` the indices of the lists in `numbers` that contain it.
 Ragged inverse(const Ragged& numbers, std::int64_t count);
 
 // Returns the bytes of a FeatureLists and of the lists of neighbours, including the scratch with which they are made.

@@ -34,7 +34,7 @@ void read_dense(const Matrix& X, const std::vector<std::int64_t>& wanted, double
     });
 }
 
-// Writes the wanted features of a sparse X to `values`, feature after feature; entries at one place add up.
+// Overwrites `values` with the wanted features of a sparse X, feature after feature; entries at one place add up.
 void read_sparse(const Matrix& X, const std::vector<std::int64_t>& wanted, double* values) {
     const fastfs_matrix& m = X.description();
     std::vector<std::int64_t> place(at(m.n_cols), -1);

@@ -10,15 +10,15 @@
 
 namespace fastfs::core {
 
-// Writes the wanted columns of X, ascending, one after the other: n_rows values each. Throws InvalidArgument naming the
-// first value that isn't finite.
+// Writes the wanted columns of X (ascending), one after the other, to `values`: n_rows doubles each. Throws
+// InvalidArgument naming the first value that isn't finite, in any column of X.
 void read_feature_rows(const Matrix& X, const std::vector<std::int64_t>& wanted, double* values, Run& run);
 
-// Replaces values by their ranks from 1; ties share the mean of their ranks.
+// Replaces `values` in place by their ranks, 1 for the smallest; ties share the mean of their ranks.
 void replace_by_ranks(Numbers& values);
 
-// Scales values to mean 0 and mean square 1, and returns false if all are equal. Works in a unit near the largest
-// difference, so that squares neither overflow nor vanish.
+// Shifts and scales `values` in place to mean 0 and mean square 1; returns false if all are equal. Works in a unit near
+// the largest difference, so that squares neither overflow nor vanish.
 bool standardise(Numbers& values);
 
 }  // namespace fastfs::core

@@ -140,7 +140,8 @@ void FeatureSums::update(const Matrix& X, const std::int64_t* groups, Run& run, 
     for (std::int64_t r = 0; r < n; ++r) group(groups[r])[0] += 1;
 }
 
-// Adds dense rows, less their offsets, to the sums of their groups. `order` lists the rows group by group.
+// Adds dense rows to the sums of their groups, and rows less their offsets to the norms and products; adds up the
+// offsets too. `order` lists the rows group by group; the caller counts the rows.
 void FeatureSums::add_dense(const Matrix& X, const std::int64_t* groups, const std::vector<std::int64_t>& order,
                             Run& run) {
     const std::int64_t n = X.n_rows(), m = n_landmarks();
@@ -189,8 +190,9 @@ void FeatureSums::add_dense(const Matrix& X, const std::int64_t* groups, const s
     });
 }
 
-// Adds sparse rows to the sums of their groups, without filling their zeros. Each sum is added by one task, in the
-// order of the rows, so the bits don't depend on the number of threads or blocks.
+// Adds sparse rows to the sums, norms and products of their groups, without filling their zeros; the caller counts the
+// rows. Each sum is added by one task, in the order of the rows, so the bits don't depend on the number of threads or
+// blocks.
 void FeatureSums::add_sparse(const Matrix& X, const std::int64_t* groups, const std::vector<std::int64_t>& order,
                              Run& run) {
     with_ascending_columns(X, [&](const auto* values, const auto* indptr, const auto* indices) {

@@ -42,8 +42,8 @@ struct RowTotals {
     double n_rows = 0, offsets = 0;  // offsets of all rows, added up
     std::vector<double> sums, norms;
 
-    // Returns the squared distance of two features, from their product; sets lost if the distance has hardly a digit
-    // left.
+    // Returns the squared distance of two features, at least 0, from their product. Sets `lost` to 1 if the distance
+    // has hardly a digit left, and otherwise leaves it alone; equal columns have distance 0.
     double distance(std::int64_t i, std::int64_t j, double product, std::uint8_t& lost) const;
 };
 
@@ -110,21 +110,24 @@ class FeatureSums {
 
     // Returns the bytes of scratch that an update takes.
     std::int64_t update_memory(const Matrix& X, int n_threads) const;
-    // Adds dense or CSR rows; `groups` has the group of each row. A refused block leaves the sums unchanged. After its
-    // values have been found finite, the update must not be stopped, unless the caller then throws the sums away
-    // (stoppable).
+    // Adds dense or CSR rows; `groups` has the group of each row. A refused block leaves the sums unchanged. Ignores a
+    // cancel once the values are known to be finite, unless `stoppable`: then a cancel leaves partial sums, which the
+    // caller must throw away.
     void update(const Matrix& X, const std::int64_t* groups, Run& run, bool stoppable = false);
+    // Adds the sums of `other`, which must have an equal fingerprint.
     void merge(const FeatureSums& other);
-    std::int64_t n_rows() const;
+    std::int64_t n_rows() const;  // of all groups
 
-    void counts(double* to) const;  // rows of each group
-    void means(double* to) const;   // of each feature in each group; 0 for a group without rows
+    // Write the number of rows of each group, and the means (n_groups x n_features, row-major; 0 for a group without
+    // rows).
+    void counts(double* to) const;
+    void means(double* to) const;
 
     std::int64_t size() const { return numbers_.size(); }  // of the state, in numbers
     // Writes the sums.
     void save_state(ByteWriter& to) const { to.put(numbers_.data(), numbers_.size()); }
-    // Returns saved sums with an equal fingerprint after checking them; set_numbers then replaces the sums of this
-    // object by them.
+    // Returns saved sums with an equal fingerprint, after checking that they are finite and their counts possible;
+    // leaves this object unchanged. set_numbers then replaces the sums of this object by them.
     Buffer<double> read_numbers(ByteReader& from) const;
     void set_numbers(Buffer<double> numbers) { numbers_ = std::move(numbers); }
 
@@ -132,11 +135,12 @@ class FeatureSums {
     struct Total : RowTotals {
         Buffer<double> products;  // n_landmarks x d, row-major; of all pairs an upper triangle
 
-        // Replaces the products of all pairs by distances; returns true if some have lost their digits.
+        // Replaces the products of all pairs (an upper triangle) by squared distances; returns true if some have lost
+        // their digits.
         bool make_distances(Run& run);
     };
-    // Returns the sums over all listed groups; throws if they have no rows, overflow or underflow. `name` stands for
-    // the groups in errors.
+    // Returns the sums over all listed groups, with their products; throws if they have no rows, overflow or underflow.
+    // `name` stands for the groups in errors.
     Total total(const std::vector<std::int64_t>& groups, const Name& name) const;
     // Returns the products of all pairs over the listed groups; the sums must have them. Products of a single group
     // stay in this object.
@@ -166,7 +170,7 @@ class FeatureSums {
     Buffer<double> numbers_;  // of each group: count, offsets, sums, norms, products (n_landmarks x d, or PairPanels)
 };
 
-// Returns the rows group by group, in their order within each group.
+// Returns the numbers of the rows, 0..n_rows - 1, sorted by their group; ascending within each group.
 std::vector<std::int64_t> by_group(const std::int64_t* groups, std::int64_t n_rows, std::int64_t n_groups);
 
 // Returns the offset that the values of each row share; 0 for sparse rows, because an offset would fill their zeros.

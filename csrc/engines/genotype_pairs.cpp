@@ -26,6 +26,7 @@ constexpr std::int64_t kWordSnps = 64, kWordSamples = 32;
 
 // ---- packed lines --------------------------------------------------------------------------------------------------
 
+// Returns all rows of X with their places in the bytes of a SNP, ascending by place.
 std::vector<Sample> samples_by_place(const Matrix& X) {
     std::vector<Sample> samples(at(X.n_rows()));
     const std::int64_t* places = X.description().row_list;
@@ -35,7 +36,8 @@ std::vector<Sample> samples_by_place(const Matrix& X) {
     return samples;
 }
 
-// Calls f(row, high bits, low bits) for each sample, with the genotypes in up to 64 SNPs; bits after them are 0.
+// Calls f(row, high bits, low bits) for each sample, in the given order, with its genotypes in n <= 64 SNPs: bit s of
+// both words is the genotype in snps[s], all further bits are 0.
 template <class F>
 void visit_words(const Matrix& X, const std::vector<Sample>& samples, const std::int64_t* snps, std::int64_t n, F&& f) {
     const fastfs_matrix& m = X.description();
@@ -100,13 +102,15 @@ class Rounding {
     double high_, low_;
 };
 
-// Appends the pair at `place` to the last run if that has the pair's weight, or starts a new run.
+// Adds the pair at `place`, which follows all earlier ones, to the last run if it has the pair's weight; otherwise
+// starts a new run.
 void add_to_runs(std::vector<Equal>& equal, double weight, std::int64_t place) {
     if (equal.empty() || equal.back().weight != weight) equal.push_back({weight, place, place});
     ++equal.back().end;
 }
 
-// Adds runs of pairs of equal weights to the sums of a line.
+// Adds weight * the differences of the pairs of each run, in the 256 SNPs of a line, to high and low, which the caller
+// adds up.
 void add_equal(const GenotypeDifference& kernels, const Word* lines, const LinePair* pairs, const Equal* begin,
                const Equal* end, const Rounding& rounding, double* high, double* low) {
     for (const Equal* e = begin; e < end; ++e) {
@@ -115,7 +119,8 @@ void add_equal(const GenotypeDifference& kernels, const Word* lines, const LineP
     }
 }
 
-// Adds up the differences of a target from n members that have the SNP, see GenotypeDifference::add_known.
+// Adds to sums the differences of a target from n members in each SNP of a line, and to `known` the number of members
+// that have the SNP (GenotypeDifference::add_known). Line n_samples has no bits.
 void add_known(const GenotypeDifference& kernels, const Word* lines, std::int64_t n_samples, std::int64_t target,
                const std::int32_t* members, std::int64_t n, std::uint32_t* sums, std::uint32_t* known) {
     LineCounts counts;
@@ -126,6 +131,7 @@ void add_known(const GenotypeDifference& kernels, const Word* lines, std::int64_
     }
 }
 
+// Returns a rounding by which the sums over these runs of pairs are exact.
 Rounding rounding_of(const Equal* begin, const Equal* end) {
     double total = 0, count = 0;
     for (const Equal* e = begin; e < end; ++e) {
@@ -360,6 +366,7 @@ void GenotypePairs::for_lines_of_snps(Run& run, F&& f) const {
     });
 }
 
+// Adds to sums[k], for each run, its weight times the differences of its pairs in SNP k.
 void GenotypePairs::add_runs(const std::vector<LinePair>& pairs, const std::vector<Equal>& equal, double* sums,
                              Run& run) const {
     const Equal *begin = equal.data(), *end = begin + equal.size();

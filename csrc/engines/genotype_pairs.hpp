@@ -14,8 +14,9 @@
 
 namespace fastfs::core {
 
-// Returns scales as find_scales does for other tables without scaling: factor 0 for SNPs that don't vary. Throws if
-// none varies or, unless `gaps`, if a genotype is missing.
+// Returns the scales of genotypes that find_scales returns for other tables without scaling: factor 1 for SNPs that
+// vary, 0 for all others, and a flag for SNPs with missing genotypes. Throws if none varies or, unless `gaps`, if a
+// genotype is missing.
 FeatureScales find_varying(const Matrix& X, bool gaps, Run& run);
 
 // Neighbors of targets in bins: the rows members[begins[b]..begins[b + 1] - 1] are the neighbors of row targets[b].
@@ -37,9 +38,10 @@ class GenotypePairs {
     // Returns the number of missing genotypes of each sample.
     std::vector<std::int64_t> n_missing(Run& run) const;
 
-    // Computes out (ld) = sum over SNPs of differences, between the samples rows[t0..t1 - 1], ascending, and all
-    // samples; if rows t0..t1 - 1 are all samples, each pair is computed once. With gaps, `into` must be Into::kEmpty,
-    // and lacking (rows n_samples apart) += the number of SNPs in which both genotypes are missing.
+    // Sets out (rows ld apart) to the sums over SNPs of the differences between the samples rows[t0..t1 - 1],
+    // ascending, and all samples; `into` can add to out or subtract from it instead. If rows t0..t1 - 1 are all
+    // samples, each pair is computed once. With gaps, `into` must be Into::kEmpty, and the number of SNPs in which both
+    // genotypes are missing is added to `lacking` (rows n_samples apart).
     void distances(const std::vector<std::int64_t>& rows, std::int64_t t0, std::int64_t t1, double* out,
                    std::int64_t ld, Run& run, Into into, std::uint32_t* lacking = nullptr) const;
 
@@ -50,7 +52,7 @@ class GenotypePairs {
     void sums(const std::vector<std::int64_t>& rows, std::int64_t t0, std::int64_t t1, const double* g, double* sums,
               Run& run) const;
 
-    // Computes target_sums (sample_pairs.hpp) on genotypes; out is n_out x the number of SNPs.
+    // Adds to out (n_out x the number of SNPs) the sums of target_sums (sample_pairs.hpp) on genotypes.
     void target_sums(const std::vector<std::int64_t>& rows, std::int64_t t0, const GroupedNeighbors& neighbors,
                      std::int64_t n_out, const CombineGroups& combine, double* out, Run& run) const;
 

@@ -34,8 +34,8 @@ void DenseDistances::operator()(const std::vector<Query>& queries, Run& run) {
     }
 }
 
-// Adds the squared distance between a query and each of its listed features to the sum of the listed one; packs
-// `columns` unless they hold all samples already.
+// Adds the squared distance between the feature of a query and each listed feature to the sum of the listed one.
+// Overwrites `columns` with the values of X, unless they hold all samples already.
 template <class T>
 void DenseDistances::compare(Buffer<T>& columns, const std::vector<Query>& queries, Run& run) {
     constexpr std::int64_t kInLine = 64 / sizeof(T);

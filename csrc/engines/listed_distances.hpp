@@ -22,7 +22,8 @@ struct Query {
     Other *begin, *end;
 };
 
-// Squared distances by differences of the values as they are in X, in units. Each call reads X.
+// Squared distances by differences of the values as they are in X, in units of unit()^2. A call reads X, unless the
+// columns of the first call hold all samples.
 class DenseDistances {
   public:
     DenseDistances(const Samples& X, const std::vector<std::int64_t>& rows, double unit)
@@ -32,13 +33,14 @@ class DenseDistances {
 
     double unit() const { return unit_; }
 
-    // Adds squared distances to the sums of the queries.
+    // Adds to the sum of each listed feature its squared distance from the feature of the query; sums start at 0.
     void operator()(const std::vector<Query>& queries, Run& run);
 
   private:
     template <class T>
     void compare(Buffer<T>& columns, const std::vector<Query>& queries, Run& run);
-    // Sets columns[i * width + s] to sample first + s of feature i, and to zero from n_now on.
+    // Sets columns[i * width + s] to the value of feature i in sample first + s divided by the unit, and to zero for s
+    // >= n_now; allocates `columns` in the first call.
     template <class T>
     void pack_columns(Buffer<T>& columns, std::int64_t first, std::int64_t n_now, std::int64_t width, Run& run);
 
@@ -55,6 +57,7 @@ class SparseDistances {
     explicit SparseDistances(const Features<double>& features) : features_(features) {}
 
     double unit() const { return features_.unit(); }
+    // Sets the sum of each listed feature to its squared distance from the feature of the query, in units of unit()^2.
     void operator()(const std::vector<Query>& queries, Run& run);
 
   private:

@@ -50,7 +50,7 @@ std::int64_t n_pairs(std::int64_t blocks) {
     return blocks + (even - 1) * (even / 2);
 }
 
-// Returns the pair at this index; J is `blocks` if I has no partner in this round.
+// Returns the pair (I, J), I <= J, at this index; J is `blocks` if I has no partner in this round.
 std::pair<std::int64_t, std::int64_t> pair_of_blocks(std::int64_t index, std::int64_t blocks) {
     if (index < blocks) return {index, index};
     const std::int64_t even = blocks + blocks % 2, n = even - 1;
@@ -59,6 +59,7 @@ std::pair<std::int64_t, std::int64_t> pair_of_blocks(std::int64_t index, std::in
     return std::minmax(a, b);
 }
 
+// Returns values[order[p]] for each place p, rounded to float.
 std::vector<float> in_order(const auto& values, const std::vector<std::int64_t>& order) {
     std::vector<float> result;
     result.reserve(order.size());
@@ -91,6 +92,7 @@ struct Probed {
 
 // Bounds of the features at some places, gathered for the tiles of one thread.
 struct Bounds {
+    // Copies the floors and limits of n features; fills up to kTile with bounds that no product can meet.
     void gather_bounds(Candidates& candidates, const std::int64_t* places, std::int64_t n) {
         for (std::int64_t a = 0; a < n; ++a) {
             floors[a] = candidates.floors()[places[a]];
@@ -114,7 +116,7 @@ class InBlocks {
     const Features<T>& all() const { return features_; }
     Features<T> some(const std::vector<std::int64_t>& places, Run& run) const { return {features_, places, run}; }
 
-    // Computes the products of the features of `left` from i0 on with features from j0 on.
+    // Sets tile[a * kTile + b] to the product of feature i0 + a of `left` with feature j0 + b, a < ni, b < nj.
     void multiply_blocks(const Features<T>& left, std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj,
                          T* tile, Buffer<T>&, Run& run) const {
         left.gram_tile(i0, ni, features_, j0, nj, tile, run);
@@ -170,19 +172,19 @@ class Search {
         return Candidates::memory(d, k) + n_threads * kTile * kTile * 28;
     }
 
-    // Multiplies all pairs of blocks and collects the candidates.
+    // Multiplies all pairs of blocks, collects the candidates, and drops the hopeless ones.
     void collect() {
         const std::int64_t blocks = n_tiles(d_);
         std::vector<std::mutex> owners(at(blocks));
         parallel_for(run_, n_pairs(blocks), [&](std::int64_t index, int slot) {
             const auto [I, J] = pair_of_blocks(index, blocks);
-            if (J < blocks) collect(I, J, owners, slot);
+            if (J < blocks) collect_from_blocks(I, J, owners, slot);
         });
         drop_hopeless_candidates();
     }
 
-    // Multiplies features with the lists that they probe in the last round, and collects the candidates, except for
-    // pairs that have met already.
+    // Multiplies features with the lists that they probe in the last round, adds to the candidates, except for pairs
+    // that have met already, and drops the hopeless ones.
     void collect(const Probed& probed) {
         const FeatureLists& lists = probed.lists;
         const Ragged probers = inverse(*probed.rounds.back(), lists.n_lists());
@@ -207,8 +209,9 @@ class Search {
         drop_hopeless_candidates();
     }
 
-    // Compares the candidates, and writes the k nearest features of each feature and their distances. probed: the
-    // argument of the last collect; null if all pairs have met.
+    // Compares the candidates, and writes the k nearest features of each feature and their distances to rows of k, by
+    // column of X; leaves the rows of left-out features alone. Features with an overflowed list are searched again.
+    // probed: the argument of the last collect; null if all pairs have met.
     template <class Compare>
     void decide(Compare& compare, const Probed* probed, std::int64_t* neighbors, double* distances) {
         std::vector<std::int64_t> again;
@@ -233,8 +236,8 @@ class Search {
         search_again(again, probed, compare, neighbors, distances);
     }
 
-    // Lists in `ties` the features that tie with place ties.place, for each feature with a list by `decide` that can
-    // lack some (see TiedFeatures).
+    // Replaces ties.of: lists the features up to the distance at place ties.place, ascending, for each feature with a
+    // list by `decide` that can lack some of them; empty for all others (see TiedFeatures).
     template <class Compare>
     void add_ties(Compare& compare, const double* distances, TiedFeatures& ties) {
         ties.of.assign(at(d_), {});
@@ -245,7 +248,7 @@ class Search {
             if (equal_distances(row[k_ - 1], row[ties.place])) wanted.push_back(i);
         }
         std::int64_t n_kept = 0;
-        for_some(wanted, nullptr, [&](const std::vector<Query>& queries) {
+        for_query_batches(wanted, nullptr, [&](const std::vector<Query>& queries) {
             compare(queries, run_);
             for (const Query& q : queries) {
                 const double farthest = distances[q.feature * k_ + ties.place];
@@ -265,8 +268,8 @@ class Search {
         });
     }
 
-    // Searches sampled features among all, writes their neighbours, and returns the share of neighbours that had been
-    // found before.
+    // Searches sampled features among all, overwrites their neighbours and distances with the exact ones, and returns
+    // the share of their former neighbours that are as near as the exact ones.
     template <class Compare>
     double measure_recall(const std::vector<std::int64_t>& sample, Compare& compare, std::int64_t* neighbors,
                           double* distances) {
@@ -286,7 +289,9 @@ class Search {
     }
 
   private:
-    void collect(std::int64_t I, std::int64_t J, std::vector<std::mutex>& owners, int slot) {
+    // Multiplies blocks I and J, and offers each pair to the candidates of both features under the locks of both
+    // blocks.
+    void collect_from_blocks(std::int64_t I, std::int64_t J, std::vector<std::mutex>& owners, int slot) {
         const float* tile = products_with_block(source_.all(), I * kTile, block_size(I), J, slot);
         std::unique_lock first(owners[at(I)]), second(owners[at(J)], std::defer_lock);
         if (I != J) second.lock();
@@ -349,7 +354,8 @@ class Search {
         }
     }
 
-    // Offers the pairs of blocks I and J, with their products in the tile, to the candidates of both features.
+    // Offers the pairs of blocks I and J, with their products in the tile, to the candidates of both features; if I ==
+    // J, first lowers their limits. The caller holds the locks of both blocks.
     void search_tile(std::int64_t I, std::int64_t J, const float* tile, int slot) {
         const std::int64_t i0 = I * kTile, j0 = J * kTile, ni = block_size(I), nj = block_size(J);
         CandidateScratch& scratch = scratch_[at(slot)];
@@ -368,28 +374,30 @@ class Search {
         }
     }
 
-    // Searches features again, when limits are known, among the features that they have met.
+    // Searches features again, when limits are known, among the features that they have met, and overwrites their rows
+    // of `neighbors` and `distances`.
     template <class Compare>
     void search_again(const std::vector<std::int64_t>& wanted, const Probed* probed, Compare& compare,
                       std::int64_t* neighbors, double* distances) {
-        for_some(wanted, probed,
-                 [&](const std::vector<Query>& queries) { write_nearest(compare, queries, neighbors, distances); });
+        for_query_batches(wanted, probed, [&](const std::vector<Query>& queries) {
+            write_nearest(compare, queries, neighbors, distances);
+        });
     }
 
-    // Calls f with queries of selected features, each with all its possible nearest features.
+    // Calls f(queries) for batches of kSearchedAgain wanted features; a query lists all possible nearest features.
     template <class F>
-    void for_some(const std::vector<std::int64_t>& wanted, const Probed* probed, F&& f) {
+    void for_query_batches(const std::vector<std::int64_t>& wanted, const Probed* probed, F&& f) {
         const auto all = static_cast<std::int64_t>(wanted.size());
         for (std::int64_t first = 0; first < all; first += kSearchedAgain) {
             const auto from = wanted.begin() + first;
-            search_some({from, from + std::min(kSearchedAgain, all - first)}, probed, f);
+            query_batch({from, from + std::min(kSearchedAgain, all - first)}, probed, f);
         }
     }
 
-    // Calls f once with a query for each wanted feature, which lists the features that could be among its nearest, of
-    // those that it has met if `probed` is given.
+    // Calls f(queries) once, with a query for each wanted feature, which lists the features that could be among its
+    // nearest; if `probed` is given, only features that it has met.
     template <class F>
-    void search_some(const std::vector<std::int64_t>& wanted, const Probed* probed, F& f) {
+    void query_batch(const std::vector<std::int64_t>& wanted, const Probed* probed, F& f) {
         const std::int64_t blocks = n_tiles(d_), size = static_cast<std::int64_t>(wanted.size());
         const typename Source::Some left = source_.some(wanted, run_);
         const float *floors = candidates_.floors(), *limits = candidates_.limits();

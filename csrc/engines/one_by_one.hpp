@@ -38,7 +38,8 @@ class OneByOne {
 
     std::int64_t n_samples() const { return n_; }
 
-    // Copies the features at n_places places to `panels`; lanes of the last panel without a feature aren't set.
+    // Packs the features at n_places places into `panels` (n_samples x kPanel each); lanes of the last panel without a
+    // feature aren't set.
     template <class Place>
     void pack_features(const Place* places, std::int64_t n_places, float* panels) const {
         constexpr std::int64_t kWidth = kPanel<float>, kInLine = 64 / sizeof(float);
@@ -57,6 +58,7 @@ class OneByOne {
         }
     }
 
+    // Returns a copy of the features at these places, packed in panels.
     Buffer<float> some(const std::vector<std::int64_t>& places, Run&) const {
         const std::int64_t all = std::ssize(places);
         Buffer<float> panels(round_up(all, kPanel<float>) * n_);
@@ -64,6 +66,8 @@ class OneByOne {
         return panels;
     }
 
+    // Sets tile[a * kTile + b] to the product of feature i0 + a of `left`, packed in panels, with the feature at place
+    // j0 + b, a < ni, b < nj. `room` is scratch, allocated in the first call.
     void multiply_blocks(const Buffer<float>& left, std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj,
                          float* tile, Buffer<float>& room, Run&) const {
         std::int64_t places[kTile];
@@ -73,6 +77,7 @@ class OneByOne {
         multiply_panels(left.data() + i0 * n_, ni, room.data(), nj, tile);
     }
 
+    // Sets tile[a * kTile + b] to the product of feature a of `left` with feature b of `right`, both packed in panels.
     void multiply_panels(const float* left, std::int64_t ni, const float* right, std::int64_t nj, float* tile) const {
         tile_kernels<float>().gram(left, right, n_ * kPanel<float>, n_, false, tile, kTile, ni, nj);
     }

@@ -23,7 +23,8 @@ inline Numbers tie_limits_of_pairs(Numbers strengths) {
 // The strongest pairs that a task of for_strongest() has.
 constexpr std::int64_t kPairsPerTask = 64;
 
-// Calls f(b, begin, end), in parallel, for parts of n_top pairs under each of n_labelings labelings b.
+// Calls f(b, begin, end), in parallel, for the pairs begin..end - 1 in parts of the n_top pairs, under each of
+// n_labelings labelings b.
 template <class F>
 void for_strongest(Run& run, std::int64_t n_labelings, std::int64_t n_top, F&& f) {
     const std::int64_t n_parts = ceil_div(n_top, kPairsPerTask);
@@ -34,9 +35,10 @@ void for_strongest(Run& run, std::int64_t n_labelings, std::int64_t n_top, F&& f
 }
 
 // Compares the strongest pairs, in descending order, with all pairs under n_labelings labelings, `at_once` of them
-// together. Writes the largest strength under each, times `unit`, and the p-values of the pairs to the result.
-// compare(first, count, levels, strengths) raises levels[b] to the largest strength of all other pairs under labeling
-// first + b, b < count, and sets strengths[b * n_top + k] to that of the k-th strongest pair.
+// together. Writes the largest strength under each labeling, times `unit`, to result.null_maxima, and the step-down
+// p-values of the pairs to result.pvalues. compare(first, count, levels, strengths) raises levels[b] to the largest
+// strength of all other pairs under labeling first + b, b < count, and sets strengths[b * n_top + k] to that of the
+// k-th strongest pair.
 template <class Pair, class Result, class Compare>
 void permute_pairs(const std::vector<Pair>& top, std::int64_t n_labelings, std::int64_t at_once, double unit, Run& run,
                    Owned<Result>& result, Compare&& compare) {

@@ -12,10 +12,11 @@
 namespace fastfs::core {
 namespace {
 
-// Sets `to` to sign * the sums of a tile, or adds them to it (add).
+// Sets `to` (height x width, rows ld apart) to sign * the sums of a tile (rows kTileSide apart), or adds them to it
+// (add).
 template <class T>
-inline void add_sums(const T* sums, double sign, std::int64_t height, std::int64_t width, bool add, double* to,
-                     std::int64_t ld) {
+inline void write_sums(const T* sums, double sign, std::int64_t height, std::int64_t width, bool add, double* to,
+                       std::int64_t ld) {
     for (std::int64_t r = 0; r < height; ++r, to += ld, sums += kTileSide) {
         for (std::int64_t c = 0; c < width; ++c) {
             const double sum = sign * static_cast<double>(sums[c]);
@@ -24,8 +25,9 @@ inline void add_sums(const T* sums, double sign, std::int64_t height, std::int64
     }
 }
 
-// Computes out = sum over features of kernel(rows of left, rows of right, first feature of the panel, features, sums);
-// see pair_sums.
+// Writes to out, for each pair of samples, the sum over panels of features that kernel(rows of left, rows of right,
+// first feature of the panel, features, sums) makes for a tile of pairs; `into` can add to out or subtract instead. See
+// pair_sums.
 template <class T, class Kernel>
 void sum_tiles(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, const ScaledFeatures& right,
                std::int64_t j0, std::int64_t j1, Kernel&& kernel, double* out, std::int64_t ld, Run& run,
@@ -67,9 +69,9 @@ void sum_tiles(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, con
                         kernel(a.data(), b.data(), panels.first_feature(panel), n, sums);
                         const std::int64_t width = std::min(kTileSide, j_last - j);
                         if (height == kTileSide && width == kTileSide) {  // of a size that the compiler knows
-                            add_sums(sums, sign, kTileSide, kTileSide, add, out + i * ld + j, ld);
+                            write_sums(sums, sign, kTileSide, kTileSide, add, out + i * ld + j, ld);
                         } else {
-                            add_sums(sums, sign, height, width, add, out + i * ld + j, ld);
+                            write_sums(sums, sign, height, width, add, out + i * ld + j, ld);
                         }
                     }
                 }

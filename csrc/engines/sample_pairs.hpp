@@ -30,16 +30,18 @@ struct ScaledFeatures {
 // and kRamp are 0 if either value is NaN.
 enum class Difference { kAbsolute, kSquared, kKnown, kDiffer, kRamp };
 
-// Sums differences over features: out (row-major, ld >= n) between the samples i0..i1 - 1 of `left` and j0..j1 - 1 of
-// `right`, which have equal features. If both ranges are one range of one data set, each pair is computed once and its
-// mirror image has equal bits. T: the type of X, or double for float32; sums over chunks of features are in double.
+// Sums differences over features: writes to out (row-major, rows ld apart) one sum for each pair of the samples i0..i1
+// - 1 of `left` and j0..j1 - 1 of `right`, which have equal features; `into` can add to out or subtract from it
+// instead. If both ranges are one range of one data set, each pair is computed once and its mirror image has equal
+// bits. T: the type of X, or double for float32; sums over chunks of features are in double.
 enum class Into { kEmpty, kAdd, kSubtract };
 template <class T>
 void pair_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, const ScaledFeatures& right,
                std::int64_t j0, std::int64_t j1, Difference difference, double* out, std::int64_t ld, Run& run,
                Into into = Into::kEmpty);
 
-// Sums weights[k] exp(-difference^2) over features, between all samples; weights are rounded to T.
+// Overwrites out (n x n, row-major, rows ld apart) with the sums over features of weights[k] exp(-difference^2), for
+// all pairs of samples; weights are rounded to T.
 template <class T>
 void gaussian_sums(const ScaledFeatures& data, const std::vector<double>& weights, double* out, std::int64_t ld,
                    Run& run);
@@ -58,7 +60,8 @@ struct WeightedPair {
     std::int64_t i, j;
     double g;
 };
-// Adds to sums[k] the sum over listed pairs of g * difference in feature k; takes repeated pairs together.
+// Adds to sums[k] the sum over listed pairs of g * difference in feature k; adds up the weights of repeated pairs
+// first.
 template <class T>
 void feature_sums(const ScaledFeatures& data, std::vector<WeightedPair> pairs, Difference difference, double* sums,
                   Run& run);
@@ -72,8 +75,8 @@ struct GroupedNeighbors {
 
 // Takes the targets t0 + t of `left` and the features k0..k0 + n - 1. Row g of sums (ld apart) is the sum over group g
 // of a target of strength * difference. Row g of counts sums the weights of neighbours that have the feature, and is 0
-// if the target lacks it. combine adds the contribution of the target to rows of out (out_ld apart); out, n_out x
-// n_features, is the sum over the targets. difference: kKnown or kRamp.
+// if the target lacks it. combine adds the contribution of the target to rows of its `out` (out_ld apart). target_sums
+// adds the contributions of all targets to out, n_out x n_features. difference: kKnown, kDiffer or kRamp.
 using CombineGroups = std::function<void(std::int64_t t, std::int64_t k0, std::int64_t n, const double* sums,
                                          const double* counts, std::int64_t ld, double* out, std::int64_t out_ld)>;
 template <class T>

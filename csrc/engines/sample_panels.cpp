@@ -78,7 +78,8 @@ Buffer<T> pack_samples(const ScaledFeatures& data, std::int64_t i0, std::int64_t
 
 namespace {
 
-// Returns a view (no copy) of packed values as a matrix: column c of row r is values[r * width + c].
+// Returns a view (no copy) of packed values as a matrix of rows that are a panel's width apart; a column number is a
+// place in the packed values.
 template <class T>
 Matrix panels_matrix(const Buffer<T>& values, std::int64_t n_samples, std::int64_t n_features) {
     fastfs_matrix m = FASTFS_MATRIX_INIT;

@@ -26,6 +26,7 @@ constexpr std::int64_t kPassBytes = std::int64_t{2} << 20;
 // SamplePanels of all samples are shared by the tasks and are read once per pass, so they can be as large as a cache.
 constexpr std::int64_t kPanelBytes = std::int64_t{32} << 20;
 
+// Returns the features per panel, a multiple of kRowUnit: as many as fit panel_bytes, within limits, at most all.
 template <class T>
 std::int64_t panel_width(std::int64_t n_rows, std::int64_t n_features, std::int64_t panel_bytes) {
     constexpr std::int64_t kLeast = 4 * kRowUnit<T>;
@@ -39,6 +40,7 @@ std::int64_t panel_width(std::int64_t n_rows, std::int64_t n_features, std::int6
 template <class T>
 class SamplePanels {
   public:
+    // Allocates the panels of one pass, unless `packed` is given; throws if they exceed the memory budget.
     SamplePanels(std::int64_t n_rows, std::int64_t n_features, std::int64_t panel_bytes, Run& run,
                  const T* packed = nullptr)
         : n_rows_(n_rows),
@@ -63,7 +65,8 @@ class SamplePanels {
     std::int64_t first_feature(std::int64_t panel) const { return first_ + panel * width_; }
     std::int64_t n_features(std::int64_t panel) const { return std::min(width_, n_features_ - first_feature(panel)); }
 
-    // Writes the scaled samples r0..r1 - 1 to the panels, as the rows from at_row on.
+    // Writes the scaled samples r0..r1 - 1 to the panels of this pass, as the rows from at_row on; does nothing if all
+    // panels were packed before.
     void pack_rows(const ScaledFeatures& data, std::int64_t r0, std::int64_t r1, std::int64_t at_row, Run& run) {
         if (packed_) return;
         constexpr std::int64_t kRowsPerTask = 64;
@@ -95,10 +98,12 @@ struct PairSides {
     std::int64_t left_row = inside ? i0 - j0 : j1 - j0;
 
     std::int64_t n_rows() const { return j1 - j0 + (inside ? 0 : i1 - i0); }
+    // Packs the right samples, then the left ones unless they are among them, for the pass that `panels` is in.
     void pack_both(SamplePanels<T>& panels, Run& run) const {
         panels.pack_rows(right, j0, j1, 0, run);
         if (!inside) panels.pack_rows(left, i0, i1, left_row, run);
     }
+    // Returns the values of PackedPanels if they hold all samples of the call; otherwise null.
     const T* packed() const {
         const bool all = right.packed && inside && j0 == 0 && j1 == right.n_samples();
         return all ? static_cast<const T*>(right.X->description().values) : nullptr;
@@ -136,6 +141,8 @@ class FeatureParameters {
     Buffer<T> values_;
 };
 
+// Returns the parameters that the kernels of this difference take: top for kDiffer; low, high and top for kRamp; none
+// for all others.
 template <class T>
 FeatureParameters<T> parameters_of(const ScaledFeatures& data, Difference difference, Run& run) {
     if (difference == Difference::kDiffer) return FeatureParameters<T>(data.n_features(), {&data.top}, run);
@@ -151,7 +158,7 @@ inline std::int64_t block_side(std::int64_t n) { return n >= 512 ? 64 : n >= 128
 
 constexpr std::int64_t kTileSide = 4;  // of a tile
 
-// Returns rows first..first + 3 of a panel; the last row stands in for rows beyond it.
+// Returns pointers to rows first..first + 3 of a panel; the last row, end - 1, stands in for rows beyond it.
 template <class T>
 std::array<const T*, kTileSide> tile_rows(const T* rows, std::int64_t width, std::int64_t first, std::int64_t end) {
     std::array<const T*, kTileSide> at;

@@ -15,8 +15,9 @@ namespace {
 // Pairs with sums that are kept in T before they are added to doubles.
 constexpr std::int64_t kPairsPerFlush = 256;
 
-// Calls f(panel, task, sums) for each task of each panel, with zeroed sums in double for the panel's features. Adds the
-// sums up in the order of the tasks. There can be n_out rows of sums, of all n_features.
+// Runs over the panels pass by pass: calls pack() at the start of a pass, then f(panel, task, partial sums) in parallel
+// for each task of each panel, with zeroed doubles for the panel's features. Adds the partial sums to `sums` in the
+// order of the tasks. Both can have n_out rows; the rows of `sums` are n_features apart.
 template <class T, class Pack, class F>
 void sum_panels(SamplePanels<T>& panels, std::int64_t n_tasks, Pack&& pack, F&& f, double* sums, Run& run,
                 std::int64_t n_out = 1, std::int64_t n_features = 0) {
@@ -51,13 +52,15 @@ class Sums {
   public:
     Sums(std::int64_t n, double* to) : n_(n), to_(to) { std::fill_n(in_t_, n, T(0)); }
 
-    // Returns the sums in T, with room for n_pairs more pairs.
+    // Returns the sums in T, to which the caller adds n_pairs more pairs; flushes them first if they would hold too
+    // many.
     T* sums_for(std::int64_t n_pairs) {
         if (n_pairs_ + n_pairs > kPairsPerFlush) flush();
         n_pairs_ += n_pairs;
         return in_t_;
     }
 
+    // Adds the sums in T to the doubles, and sets them to zero.
     void flush() {
         margin_kernels<T>().flush(in_t_, n_, to_);
         n_pairs_ = 0;
@@ -147,7 +150,8 @@ void feature_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, 
 
 namespace {
 
-// Exchanges i and j of pairs with i > j, and sorts pairs by i, then j; weights of one pair stay apart.
+// Exchanges i and j of pairs with i > j, and sorts `pairs` in place by i, then j; repeated pairs stay separate, in
+// their order.
 void sort_pairs(std::vector<WeightedPair>& pairs, std::int64_t n_samples, Run& run) {
     std::vector<std::size_t> begins(static_cast<std::size_t>(n_samples) + 1, 0);
     for (auto& pair : pairs) {
@@ -218,8 +222,8 @@ void feature_sums(const ScaledFeatures& data, std::vector<WeightedPair> pairs, D
         sums, run);
 }
 
-// Sums, for each target and group, strength * difference and the weights of neighbours that have a feature, and lets
-// `combine` add them to out (n_out x n_features).
+// Sums, for each target and group, strength * difference and the weights of neighbours that have a feature; `combine`
+// turns them into rows that are added to out (n_out x n_features).
 template <class T>
 void target_sums(const ScaledFeatures& left, std::int64_t t0, const ScaledFeatures& data,
                  const GroupedNeighbors& neighbors, Difference difference, std::int64_t n_out,

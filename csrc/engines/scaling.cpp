@@ -28,7 +28,8 @@ bool is_code(T value, std::int64_t levels) {
     return inside == static_cast<T>(static_cast<std::int32_t>(inside));
 }
 
-// Sets broken[c] to 1 if a value isn't an integer. NaN counts as an integer, and so do all values from 2^23 on.
+// Sets broken[c] to 1 if values[c] isn't an integer, and leaves it alone otherwise. NaN counts as an integer, and so do
+// all values from 2^23 on.
 void find_broken_numbers(const float* __restrict values, std::int64_t n, float* __restrict broken) {
     for (std::int64_t c = 0; c < n; ++c) {
         const float inside = std::abs(values[c]) < 0x1p23F ? values[c] : 0.0F;
@@ -36,7 +37,7 @@ void find_broken_numbers(const float* __restrict values, std::int64_t n, float* 
     }
 }
 
-// Sets broken[c] to 1 if a value from 0 to below limits[c] isn't an integer.
+// Sets broken[c] to 1 if values[c] lies from 0 to below limits[c] and isn't an integer, and leaves it alone otherwise.
 template <class T>
 void find_broken_codes(const T* __restrict values, std::int64_t n, const T* __restrict limits, T* __restrict broken) {
     for (std::int64_t c = 0; c < n; ++c) {
@@ -48,7 +49,7 @@ void find_broken_codes(const T* __restrict values, std::int64_t n, const T* __re
 // Returns a power of two near 1 / x; multiplying by it changes exponents only.
 double unit_factor(double x) { return std::ldexp(1.0, -std::clamp(std::ilogb(x), -1000, 1000)); }
 
-// Refuses the first value that the rules don't allow; there is one in column c.
+// Throws InvalidArgument for the topmost value of column c that the rules don't allow; there must be one.
 template <class T>
 [[noreturn]] void refuse_value(const Values<T>& x, std::int64_t n_rows, std::int64_t c, const TableRules& rules) {
     const std::int64_t levels = rules.levels ? rules.levels[c] : 0;
@@ -62,6 +63,7 @@ template <class T>
     throw std::logic_error("all values are allowed");
 }
 
+// Statistics of each column of a matrix.
 struct Columns {
     std::vector<double> lowest, highest;
     std::vector<double> mean, deviation;  // not of kRange, unless rules want deviations
@@ -73,8 +75,8 @@ struct Columns {
         : lowest(at(n)), highest(at(n)), mean(at(n)), deviation(at(n)), broken(at(n)), finite(true) {}
 };
 
-// Returns ranges, means and deviations of the columns of a dense X or genotypes; refuses codes that the rules don't
-// allow.
+// Returns ranges, means and deviations of the columns of a dense X or genotypes. Throws for codes and infinities that
+// the rules don't allow; for NaN or infinity without rules.missing, only sets `finite` to false.
 template <class T>
 Columns dense_statistics(const Matrix& X, const Values<T>& x, Scaling scaling, const TableRules& rules, Run& run) {
     const fastfs_matrix& m = X.description();
@@ -170,7 +172,8 @@ Columns dense_statistics(const Matrix& X, const Values<T>& x, Scaling scaling, c
     return statistics;
 }
 
-// Returns ranges, means and deviations of the columns of a sparse X, zeros included.
+// Returns ranges, means and deviations of the columns of a sparse X, zeros included; sets `finite` to false if a value
+// is NaN or infinite.
 template <class T, class I>
 Columns sparse_statistics(const Matrix& X, const T* values, const I* indptr, const I* indices, Scaling scaling,
                           Run& run) {

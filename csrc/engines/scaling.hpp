@@ -39,7 +39,9 @@ FeatureScales find_scales(const Matrix& X, Scaling scaling, Run& run, const Tabl
 class ScalesOfBlocks {
   public:
     ScalesOfBlocks(std::int64_t n_cols, Scaling scaling);
+    // Adds the rows of X to the statistics; throws InvalidArgument if a value isn't finite.
     void add_block(const Matrix& X, Run& run);
+    // Adds the rows of `other`; has_form_of(other) must hold.
     void merge(const ScalesOfBlocks& other);
     // Tests if X, or the blocks of `other`, have the storage and dtype of the blocks added so far.
     bool has_form_of(const Matrix& X) const {
@@ -51,10 +53,12 @@ class ScalesOfBlocks {
     }
     bool is_sparse() const { return is_sparse_; }
     bool is_float32() const { return is_float32_; }
+    // Returns the scales of all rows added so far; throws as find_scales.
     FeatureScales scales() const;
 
     void save_state(ByteWriter& to) const;
-    // Replaces the scales by saved scales of n_rows rows and an equal number of columns.
+    // Replaces the statistics by saved ones; throws unless they have n_rows rows, an equal number of columns, and
+    // possible values.
     void load_state(ByteReader& from, std::int64_t n_rows);
 
   private:

@@ -19,7 +19,7 @@ using Word = std::uint64_t;
 // Words of missing bits per line, one bit per genotype.
 constexpr std::int64_t kGapWords = kLineWords / 2;
 
-// Transposes a square of bits: bit b of word k goes to bit k of word b.
+// Transposes a square of bits, 64 words, in place: bit b of word k goes to bit k of word b.
 template <int j = 32>
 void transpose(Word* words) {
     constexpr Word mask = ~Word{0} / ((Word{1} << j) + 1);
@@ -48,7 +48,9 @@ class SnpLines {
         return ceil_div(n_samples, kSamples) * (width * kLineSnps + 1) * kLineWords * 8;
     }
 
-    // Fills the lines from the listed rows of a panel of n_lines.
+    // Overwrites the lines with the listed rows of a panel and of its gaps: n_lines lines per row, rows `stride` words
+    // apart, gaps half as far. Bit s of block b stands for rows[b * kSamples + s]; missing genotypes get their code 01
+    // back.
     void fill_lines(const Word* panel, const Word* gaps, std::int64_t stride, std::int64_t n_lines,
                     const std::int64_t* rows, std::int64_t n_rows, Run& run) {
         n_rows_ = n_rows;
@@ -82,8 +84,9 @@ class SnpLines {
         });
     }
 
-    // Calls f(owner, first, n_samples, lines, snps, n_snps) for each listed row of the panel that has gaps: `snps` are
-    // its missing SNPs, and the lines have n_samples of the samples of `fill` from `first` on.
+    // Calls f(owner, first, n_samples, lines, snps, n_snps), in parallel, for each listed row of the panel that has
+    // gaps and each block of lines. owner: place in the list; snps: the SNPs that the row lacks; lines: n_samples of
+    // the samples of fill_lines, from `first` on.
     template <class F>
     void visit_gaps(const Word* gaps, std::int64_t stride, std::int64_t n_lines, const std::int64_t* rows,
                     std::int64_t n_rows, Run& run, F&& f) const {

@@ -35,6 +35,7 @@ class Genotypes {
         const std::int64_t place = m.col_list ? m.col_list[snps_[at(i)]] : snps_[at(i)];
         return static_cast<const unsigned char*>(m.values) + place * m.col_stride;
     }
+    // Returns for each of n rows of X its place among the samples in the bytes of a SNP.
     std::vector<std::size_t> places(const std::int64_t* rows, std::int64_t n) const;
 
   private:
@@ -68,18 +69,19 @@ class SnpPlanes {
         return 8 * words + 12 * padded(n_snps) + 8 * n_samples;
     }
 
-    // Makes room for the listed samples (rows of X); pack_group fills it, group by group.
+    // Chooses the n listed samples (rows of X) and makes room for their planes; pack_group fills it, group by group.
     void set_samples(const Genotypes& genotypes, const std::int64_t* rows, std::int64_t n);
-    // Writes the planes of bits of a group of SNPs, and the number of samples in each plane to margins().
+    // Overwrites the planes of bits of a group of SNPs, zeros for lanes without a SNP, and writes the number of samples
+    // in each plane to margins().
     void pack_group(const Genotypes& genotypes, std::int64_t group);
 
     std::int64_t n_samples() const { return static_cast<std::int64_t>(places_.size()); }
     // Returns the number of samples in plane 0, 1 or 2 of each SNP.
     const std::int32_t* margins(std::int64_t plane) const { return margins_.data() + plane * padded(n_snps_); }
 
-    // Computes to = from (0 if null) + the counts of SNP i with n SNPs from j0 on, a multiple of kSnpUnit; n is rounded
-    // up to a multiple, too. Plane 0 is counted if some_missing, which requires stored planes 0; otherwise plane 0 has
-    // all samples.
+    // Sets `to` to `from` (0 if null) + the counts of SNP i with n SNPs from j0 on, a multiple of kSnpUnit; n is
+    // rounded up to a multiple, too. Plane 0 is counted if some_missing, which requires stored planes 0; otherwise
+    // plane 0 has all samples, and counts with it come from margins().
     void count_pairs(std::int64_t i, std::int64_t j0, std::int64_t n, bool some_missing, const PairCounts* from,
                      PairCounts* to) const;
 

@@ -32,6 +32,7 @@ std::pair<std::int64_t, std::int64_t> share(std::int64_t g, std::int64_t n_group
     return {g * n / n_groups, (g + 1) * n / n_groups};
 }
 
+// Returns the largest number of stored entries in a row of a CSR matrix or in a column of a CSC matrix.
 std::int64_t longest_line(const Matrix& X) {
     return visit_sparse(X.description(), [&](auto*, auto* indptr, auto*) {
         std::int64_t longest = 0;
@@ -102,8 +103,8 @@ std::vector<std::pair<std::int64_t, std::int64_t>> tiles_of(std::int64_t n_left,
 
 // ---- entries -------------------------------------------------------------------------------------------------------
 
-// Reads the listed features of a sparse X, times their factors, and cuts the samples into blocks; takes the memory of
-// the run.
+// Reads the listed features of a sparse X, times their factors, and cuts the samples into blocks. Throws if the
+// features are too many, or exceed the memory budget of `run`.
 SparseFeatures::SparseFeatures(const Matrix& X, const std::vector<std::int64_t>& features,
                                const std::vector<double>& factor, Run& run)
     : n_features_(static_cast<std::int64_t>(features.size())) {
@@ -122,7 +123,7 @@ SparseFeatures::SparseFeatures(const Matrix& X, const std::vector<std::int64_t>&
     blocks_ = make_blocks(all.data(), n_samples(), run);
 }
 
-// Sets the entries of all samples from a CSR matrix, in parallel.
+// Sets the entries of all samples from a CSR matrix, in parallel; entries at one place add up.
 void SparseFeatures::read_rows(const Matrix& X, const std::vector<std::int64_t>& features,
                                const std::vector<double>& factor, Run& run) {
     visit_sparse(X.description(), [&]<class V>(const V* values, auto* indptr, auto* indices) {
@@ -159,7 +160,7 @@ void SparseFeatures::read_rows(const Matrix& X, const std::vector<std::int64_t>&
     });
 }
 
-// Sets the entries of all samples from a CSC matrix, column by column.
+// Sets the entries of all samples from a CSC matrix, column by column; entries at one place add up.
 void SparseFeatures::read_columns(const Matrix& X, const std::vector<std::int64_t>& features,
                                   const std::vector<double>& factor, Run& run) {
     visit_sparse(X.description(), [&]<class V>(const V* values, auto* indptr, auto* indices) {
@@ -190,7 +191,7 @@ void SparseFeatures::read_columns(const Matrix& X, const std::vector<std::int64_
     });
 }
 
-// Makes room for the rows. counts: the largest number of entries that each row can get.
+// Makes room for the rows, which have no entries yet. counts: the largest number of entries that each row can get.
 void SparseFeatures::start_rows(std::vector<std::int64_t> counts) {
     begins_ = std::move(counts);
     std::int64_t total = 0;
@@ -200,6 +201,7 @@ void SparseFeatures::start_rows(std::vector<std::int64_t> counts) {
     values_ = Buffer<double>(total);
 }
 
+// Appends a value to the entries of a row: its magnitude, in the part of the feature for its sign. Ignores 0.
 void SparseFeatures::append_entry(std::int64_t row, std::int64_t feature, double value) {
     if (value == 0) return;
     const std::int64_t to = ends_[at(row)]++;
@@ -249,6 +251,7 @@ SparseFeatures::Block SparseFeatures::make_block(const std::int64_t* rows, std::
     return block;
 }
 
+// Tests if rows[t0..t1 - 1] are all samples in order.
 bool SparseFeatures::are_all(const std::vector<std::int64_t>& rows, std::int64_t t0, std::int64_t t1) const {
     if (t0 != 0 || t1 != n_samples()) return false;
     for (std::int64_t t = 0; t < t1; ++t) {
@@ -261,6 +264,7 @@ bool SparseFeatures::are_all(const std::vector<std::int64_t>& rows, std::int64_t
 
 namespace {
 
+// Returns an upper bound on the bytes of blocks of n_samples samples that have n_entries entries.
 std::int64_t blocks_memory(std::int64_t n_entries, std::int64_t n_samples, std::int64_t n_features) {
     constexpr std::int64_t kSegment = 16, kEntry = 1 + 8, kBlock = 1280;
     const std::int64_t n_blocks = ceil_div(n_samples, kSide);
@@ -292,7 +296,7 @@ std::int64_t SparseFeatures::sums_memory(const Matrix& X, std::int64_t n_feature
            tiles_memory(n, n, n_threads) + groups_memory(n_features) + 16 * n;
 }
 
-// Makes the blocks of rows t0 .. t1 - 1.
+// Returns blocks of the samples rows[t0..t1 - 1]; throws if they exceed the memory budget.
 std::vector<SparseFeatures::Block> SparseFeatures::other_blocks(const std::vector<std::int64_t>& rows, std::int64_t t0,
                                                                 std::int64_t t1, Run& run) const {
     std::int64_t entries = 0;
@@ -379,7 +383,8 @@ void SparseFeatures::add_weighted(const Block& block, const double* weights, dou
     }
 }
 
-// Adds the sums of all groups to `sums`; f(group, n_groups, slot, to) adds the sums of one group to `to`.
+// Divides n_tasks tasks into groups, calls f(group, n_groups, slot, to) in parallel, which adds the sums of one group
+// to the zeros in `to`, and adds the sums of all groups to `sums`, in their order.
 template <class F>
 void SparseFeatures::add_groups(std::int64_t n_tasks, double* sums, Run& run, F&& f) const {
     const std::int64_t n_groups = std::min(most_groups(n_features_), n_tasks);

@@ -38,8 +38,8 @@ class SparseFeatures {
     void pair_sums(const std::vector<std::int64_t>& rows, std::int64_t t0, std::int64_t t1, double* out,
                    std::int64_t ld, Run& run) const;
 
-    // Computes pair_sums with the samples t0 .. t1 - 1 of `others`, which has equal features; t0 is a multiple of
-    // kSide.
+    // Adds to out[(t - t0) * ld + j] the distance between sample t of `others`, which has equal features, and sample j;
+    // t0 is a multiple of kSide.
     void pair_sums(const SparseFeatures& others, std::int64_t t0, std::int64_t t1, double* out, std::int64_t ld,
                    Run& run) const;
 
@@ -48,7 +48,7 @@ class SparseFeatures {
     void feature_sums(const std::vector<std::int64_t>& rows, std::int64_t t0, std::int64_t t1, const double* g,
                       std::int64_t ld, double* sums, Run& run) const;
 
-    // Adds to sums[k] the weighted differences of listed pairs. Pairs with equal i should be adjacent.
+    // Adds to sums[k] the sum over listed pairs of g |x_ik - x_jk|. Pairs with equal i should be adjacent.
     void feature_sums(const std::vector<WeightedPair>& pairs, double* sums, Run& run) const;
 
     // Returns the bytes of an object during its construction, and of its largest call in addition. other_rows: calls
@@ -112,7 +112,8 @@ DensitySplit split_by_density(const Matrix& X, const std::vector<std::int64_t>& 
 DensitySplit split_by_density(const Numbers& n_stored, std::int64_t n_rows, const std::vector<std::int64_t>& features);
 Numbers stored_by_column(const Matrix& X, Run& run);
 
-// Copies the listed columns of a sparse matrix to a dense row-major one: n_rows x columns.size().
+// Overwrites `to` (n_rows x columns.size(), row-major) with the listed columns of a sparse matrix; entries at one place
+// add up.
 template <class T>
 void gather_columns(const Matrix& X, const std::vector<std::int64_t>& columns, T* to, Run& run);
 

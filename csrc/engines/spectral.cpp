@@ -39,9 +39,9 @@ double length(std::int64_t n, const double* x) {
     return std::sqrt(sum);
 }
 
-// Scales a lower triangle beyond 1e-100 to 1e100 by a power of two, so that no square inside LAPACK over- or
-// underflows; returns the factor by which the eigenvalues must be multiplied. Throws InvalidArgument for NaN and
-// infinity.
+// Divides the lower triangle of A in place by a power of two if its largest value lies outside 1e-100 to 1e100, so that
+// no square inside LAPACK over- or underflows. Returns the power, by which the eigenvalues must be multiplied; 1 if A
+// is unchanged. Throws InvalidArgument for NaN and infinity.
 double scale_to_one(std::int64_t n, double* A) {
     double largest = 0;
     for (std::int64_t j = 0; j < n; ++j) {
@@ -62,8 +62,8 @@ double scale_to_one(std::int64_t n, double* A) {
     return unit;
 }
 
-// Sets the result to the pencil by S = L L', C = L^-1 D L^-T = Y diag(nu) Y', W = L Y. Returns false, with S and D
-// unchanged, if S is singular to rounding.
+// Sets the result to the pencil by S = L L', C = L^-1 D L^-T = Y diag(nu) Y', W = L Y; destroys D and S. Returns false,
+// with the lower triangles of S and D unchanged, if S is singular to rounding.
 bool pencil_by_cholesky(std::int64_t n, double* D, double* S, Run& run, Pencil& result) {
     // The upper triangle keeps S, which the factor would destroy; LAPACK doesn't touch it.
     mirror_lower(n, S);
@@ -91,7 +91,7 @@ bool pencil_by_cholesky(std::int64_t n, double* D, double* S, Run& run, Pencil& 
 }
 
 // Sets the result to the pencil by S = V diag(w) V' with w > n eps w_max kept, Z = V diag(w)^(-1/2), C = Z' D Z = Y
-// diag(nu) Y', W = V diag(w)^(1/2) Y. S comes back with room for n x n, as it was given.
+// diag(nu) Y', W = V diag(w)^(1/2) Y. Destroys the values of D and S; S still has room for n x n afterwards.
 void pencil_by_eigenvalues(std::int64_t n, double* D, Buffer<double>& S, Run& run, Pencil& result) {
     Buffer<double> V;
     std::vector<double> root;

@@ -43,8 +43,8 @@ class SymmetricEigen {
     std::optional<TridiagonalEigen> tridiagonal_;
 };
 
-// Computes the k eigenpairs of largest w, largest first; A is destroyed. V is n x k, its signs set by fix_sign. Z:
-// optional room for n x n, which is returned.
+// Writes the k largest eigenvalues of A to w, descending, and their eigenvectors to V (n x k), with signs set by
+// fix_sign; destroys A. Z: optional room for n x n. Returns room for n x n, for other uses.
 Buffer<double> largest_eigenpairs(std::int64_t n, double* A, std::int64_t k, double* w, double* V, Run& run,
                                   Buffer<double> Z = {});
 
@@ -74,11 +74,11 @@ struct Pencil {
 };
 Pencil pencil(std::int64_t n, double* D, Buffer<double>& S, Run& run);
 
-// Computes the pencil of two kernels: K1 becomes W, nu has room for n, and the rank is returned. Throws if K1 or K2
-// isn't finite and semidefinite.
+// Computes the pencil of two kernels from their lower triangles: replaces K1 by W (n x rank), writes the ascending nu
+// (room for n) and returns the rank. Throws if K1 or K2 isn't finite and semidefinite.
 std::int64_t pencil(std::int64_t n, double* K1, const double* K2, double* nu, Run& run);
 
-// Replaces A by its eigenvectors and writes its eigenvalues, ascending, to w.
+// Replaces A, given by its lower triangle, by its eigenvectors, and writes its eigenvalues, ascending, to w.
 void eigh(std::int64_t n, double* A, double* w, Run& run);
 
 // Returns a bound on the effect of rounding errors on nu if S is well-conditioned; the largest effect seen is 2 n eps.

@@ -31,6 +31,8 @@ class StepDown {
         return largest;
     }
 
+    // Writes the p-value of each item: the share of labelings, the true one included, that reach its limit, and no less
+    // than the p-value of a stronger item.
     void write_pvalues(double* pvalues) const {
         double pvalue = 0;
         for (std::size_t k = 0; k < limits_.size(); ++k) {

@@ -15,6 +15,7 @@ namespace fastfs::core {
 // A level that rises while threads search for larger values.
 class Level {
   public:
+    // Sets the level to `value` unless it is higher already.
     void raise(double value) {
         double known = value_.load(std::memory_order_relaxed);
         while (value > known && !value_.compare_exchange_weak(known, value, std::memory_order_relaxed)) {
@@ -34,6 +35,7 @@ class Strongest {
 
     static std::int64_t memory(std::int64_t most) { return 2 * most * static_cast<std::int64_t>(sizeof(Pair)); }
 
+    // Adds a pair; drops all but the strongest when the room is full, which raises `level`.
     void add(const Pair& pair) {
         const std::lock_guard lock(mutex_);
         pairs_.push_back(pair);
@@ -41,6 +43,7 @@ class Strongest {
         if (n == 2 * most_ || (n == most_ && level.value() == 0)) keep_strongest();
     }
 
+    // Returns the strongest pairs, `most` or fewer, in descending order, ties by i and j; leaves the collection empty.
     std::vector<Pair> sorted() {
         std::sort(pairs_.begin(), pairs_.end(), stronger);
         if (static_cast<std::int64_t>(pairs_.size()) > most_) pairs_.resize(at(most_));
@@ -54,6 +57,7 @@ class Strongest {
         if (a.strength != b.strength) return a.strength > b.strength;
         return std::pair(a.i, a.j) < std::pair(b.i, b.j);
     }
+    // Drops all but the `most` strongest pairs, and raises `level` to the weakest of them. The caller holds the lock.
     void keep_strongest() {
         std::nth_element(pairs_.begin(), pairs_.begin() + (most_ - 1), pairs_.end(), stronger);
         pairs_.resize(at(most_));
@@ -73,6 +77,7 @@ class TilePairs {
     }
     static std::int64_t count(std::int64_t n) { return n * (n + 1) / 2; }
     std::int64_t size() const { return count(static_cast<std::int64_t>(begins_.size())); }
+    // Returns row and column of the tile with this number.
     std::pair<std::int64_t, std::int64_t> operator[](std::int64_t tile) const {
         const std::int64_t I = std::upper_bound(begins_.begin(), begins_.end(), tile) - begins_.begin() - 1;
         return {I, I + tile - begins_[at(I)]};

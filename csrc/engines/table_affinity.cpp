@@ -14,7 +14,7 @@ namespace fastfs::core {
 namespace {
 
 // Returns the features of all rows in a unit in which squares neither overflow nor vanish; a custom kernel gets the
-// unit of the data if possible.
+// unit of the data if possible. Throws InvalidArgument if no unit serves all rows.
 template <class T>
 Features<T> all_features(const Samples& X, const std::vector<double>& maxima, const Kernel& kernel, Run& run) {
     const std::vector<std::int64_t> rows = up_to(X.n_rows());

@@ -26,7 +26,8 @@ constexpr std::int64_t kVectorTile = 512;
 
 // ---- reduction ------------------------------------------------------------------------------------------------------
 
-// Replaces x (m) by the vector v, v_0 = 1, for which I - tau v v' takes x to (beta, 0, .., 0). Returns tau.
+// Replaces x (m values) by the vector v, v_0 = 1, for which I - tau v v' takes x to (beta, 0, .., 0); sets beta.
+// Returns tau; 0 if all x_i but x_0 are 0.
 double reflect(std::int64_t m, double* x, double& beta) {
     double largest = 0;
     for (std::int64_t i = 1; i < m; ++i) largest = std::max(largest, std::abs(x[i]));
@@ -118,6 +119,7 @@ class Secular {
 
     double distance(std::int64_t i, std::int64_t origin) const { return poles_[at(i)] - poles_[at(origin)]; }
 
+    // Returns x if it lies between low and high, otherwise their middle.
     static double inside(double x, double low, double high) { return x > low && x < high ? x : (low + high) / 2; }
 
     // Evaluates the function at x from the origin; the poles up to p make the left part. Both parts are summed from
@@ -309,6 +311,7 @@ class TridiagonalEigen::Glue {
         return (poles_[at(i)] - poles_[at(origins_[at(j)])]) - offsets_[at(j)];
     }
 
+    // Copies column c of `columns` (of `rows` values each) to `target`, or fills it with 0 if c is negative.
     static void copy_or_zero(std::int64_t rows, const double* columns, std::int64_t c, double* target) {
         if (c < 0) {
             std::fill_n(target, rows, 0.0);

@@ -22,7 +22,8 @@ void reduce_to_tridiagonal(std::int64_t n, double* A, double* d, double* e, doub
 // if few eigenvalues agree.
 class TridiagonalEigen {
   public:
-    // Replaces d by the eigenvalues, ascending. e is destroyed. Z: n x n.
+    // Replaces d by the eigenvalues, ascending, and destroys e. Overwrites Z (n x n), which holds eigenvectors of the
+    // matrix only after make_vectors.
     TridiagonalEigen(std::int64_t n, double* d, double* e, double* Z, std::int64_t whole, Run& run);
     ~TridiagonalEigen();
 

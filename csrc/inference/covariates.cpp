@@ -25,8 +25,8 @@ constexpr std::int64_t kUnitsPerCovariate = 8, kUnitsPerCovariateOfTimes = 4;
 // Logarithm of the least hazard of a unit, relative to the largest one: no sum of hazards vanishes.
 constexpr double kLeastLogHazard = -600;
 
-// Returns the coefficients of the linear regression of y on the columns of Z (n x p, overwritten), by Householder's QR
-// with column pivoting; columns that depend on others have 0.
+// Returns the p coefficients of the linear regression of y on the columns of Z (n x p, row-major, overwritten), by
+// Householder's QR with column pivoting; 0 for columns that depend on earlier pivots.
 Numbers least_squares(Numbers& Z, Numbers y, std::int64_t p) {
     const auto n = static_cast<std::int64_t>(y.size());
     const auto z = [&](std::int64_t i, std::int64_t j) -> double& { return Z[at(i * p + j)]; };
@@ -154,8 +154,8 @@ void Design::fit_classes(const Numbers& Z, std::int64_t n_columns, Run& run) {
     hub_ = make_hub();
 }
 
-// Refuses covariates under which the most likely swap of two labels, that of the best unit of each label for the other
-// label, is less likely than none.
+// Throws if in each pool the most likely swap of two labels, between the unit of each that suits the label of its
+// partner best, is less likely than none.
 void Design::require_a_likely_swap() const {
     const std::int64_t K = n_kinds();
     for (std::int64_t p = 0; p < n_pools(); ++p) {
@@ -183,8 +183,8 @@ void Design::require_a_likely_swap() const {
         "that separate the classes");
 }
 
-// Sets fitted_, the fit of the numbers to the covariates and the pools, which stays, and replaces numbers_ and codes_
-// by residuals, which move. Throws if the covariates determine the numbers.
+// Sets fitted_, the fit of the numbers to the covariates and the pools, which stays, replaces numbers_ and codes_ by
+// residuals, which move, and counts the labelings again. Throws if the covariates determine the numbers.
 void Design::fit_numbers(const Numbers& Z, std::int64_t n_columns) {
     const std::int64_t n = n_units();
     Numbers y = numbers(n), centred_y = numbers(n), centred_Z = Z;
@@ -235,9 +235,9 @@ void Design::fit_numbers(const Numbers& Z, std::int64_t n_columns) {
     count_labelings();
 }
 
-// Sets the records of each pool in the order of their times, events before the units that were last seen then, and the
-// hazards of each unit by two regressions: of events, and of being last seen. Throws if the true order is so likely
-// that few other labelings come up.
+// Sets sequence_ and is_event_, the records of each pool in the order of their times, events before the units that were
+// last seen then, and hazards_ of each unit by two regressions: of events, and of being last seen. Throws if the
+// samples of a record differ, or if the true order is so likely that few other labelings come up.
 void Design::fit_times(const fastfs_design_options& o, const Numbers& Z, std::int64_t n_columns, Run& run) {
     const std::int64_t n = n_units();
     std::vector<std::int64_t> sample(at(n_kinds()), -1);  // one with each record

@@ -17,7 +17,8 @@ struct RiskSums {
     RiskSums(std::int64_t p, bool with_derivatives)
         : first(numbers(with_derivatives ? p : 0)), second(numbers(with_derivatives ? p * p : 0)) {}
 
-    void add(double eta, const double* z) {
+    // Adds a row z with the logarithm eta of its hazard; raises the shift to eta if that is the largest so far.
+    void add_row(double eta, const double* z) {
         if (eta > shift) {
             const double factor = std::exp(shift - eta);
             zeroth *= factor;
@@ -47,7 +48,7 @@ Numbers cox_regression(const RiskSets& sets, std::int64_t p, const std::vector<c
             for (std::int64_t k = end_of_tie; k-- > sets.bounds[pool];) {
                 const double* z = sets.Z.data() + k * p;
                 for (std::int64_t c = 0; c < p; ++c) etas[at(k)] += theta[at(c)] * z[c];
-                sums.add(etas[at(k)], z);
+                sums.add_row(etas[at(k)], z);
                 if (sets.begin[at(k)] != k) continue;
                 for (std::int64_t i = k; i < end_of_tie && kinds[at(k)] == kind; ++i) {
                     f(sets.Z.data() + i * p, etas[at(i)], sums);

@@ -17,8 +17,8 @@ struct RiskSets {
     std::vector<std::int64_t> bounds;  // pool p has the rows bounds[p] .. bounds[p + 1] - 1
 };
 
-// Returns the n_columns coefficients of the logarithm of the hazard of those events that are of this kind, by the
-// partial likelihood with Breslow's rule for ties; each pool has a separate baseline. With little shrinkage, as in
+// Returns the n_columns coefficients of the logarithm of the hazard of the rows with kinds[k] == kind, their events, by
+// the partial likelihood with Breslow's rule for ties; each pool has a separate baseline. With little shrinkage, as in
 // logistic_regression.
 Numbers cox_regression(const RiskSets& sets, std::int64_t n_columns, const std::vector<char>& kinds, int kind,
                        Run& run);

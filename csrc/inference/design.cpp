@@ -36,8 +36,8 @@ class Numbering {
     std::vector<Value> values_;
 };
 
-// Returns the value of each sample with the values that occur, in the order of their first samples. given: values from
-// 0 to n_values - 1, or null for one value for all.
+// Returns the column of a design: the values that occur, in the order of their first samples, with their names, and the
+// place of each sample's value among them. given: values from 0 to n_values - 1, or null for one value for all.
 DesignColumn read_column(const std::int64_t* given, std::int64_t n_samples, std::int64_t n_values,
                          const char* const* names) {
     DesignColumn column;
@@ -141,8 +141,10 @@ Design::Design(const fastfs_design_options& o, Run& run)
 
 double Design::smallest_pvalue() const { return static_cast<double>(keeps_names_ ? 1 : n_mirrors_) / n_distinct_; }
 
-// Sets the unit of each sample, the pool of each unit, and the parts of each pool; decides if groups move as wholes,
-// and throws if a moving group lies in several blocks.
+// Sets unit_ of each sample, writes the pool of each unit to `pool`, and sets the group and block of each pool. Groups
+// move as wholes if no label varies within one; then throws if a group lies in several blocks. Otherwise units are
+// samples, and pools combinations of groups and blocks; warns of groups that contribute nothing. Without groups, units
+// are samples and pools are blocks.
 void Design::find_pools(std::vector<std::int32_t>& pool) {
     const auto n = static_cast<std::int64_t>(labels_.of_sample.size());
     const auto& codes = labels_.of_sample;
@@ -230,7 +232,7 @@ void Design::sort_units(const std::vector<std::int32_t>& pool) {
     for (std::size_t i = 0; i < unit_.size(); ++i) place_[i] = place_of_unit[at(unit_[i])];
 }
 
-// Warns of pools that contribute nothing to a test.
+// Warns of pools that contribute nothing to a test: with one unit, or with one label.
 void Design::warn_of_weaknesses(const std::vector<std::int32_t>& pool, const std::vector<std::int32_t>& unit_codes) {
     const bool is_covered = has_idle_groups_;
     const std::string pools = std::string(pools_are_groups_ ? "group" : "block") + "s ";
@@ -263,8 +265,8 @@ std::size_t Design::VaryingPool::most_frequent() const {
     return at(std::max_element(counts.begin(), counts.end(), fewer) - counts.begin());
 }
 
-// Sets n_distinct_, the number of labelings, and the varying pools: the product of the multinomial coefficients of the
-// pools, or infinity from kCountedBelow on.
+// Sets n_distinct_, the number of labelings, to the product of the multinomial coefficients of the pools, or to
+// infinity from kCountedBelow on; sets varying_, the pools with different labels, empty if labelings aren't counted.
 void Design::count_labelings() {
     varying_.clear();
     std::int64_t product = 1;
@@ -292,7 +294,8 @@ void Design::count_labelings() {
     if (product >= kCountedBelow) varying_.clear();
 }
 
-// Multiplies n_mirrors_ by the ways to exchange classes with equal counts in all pools.
+// Multiplies n_mirrors_ by the ways to exchange classes with equal counts in all pools; leaves it alone for numbers and
+// for uncounted labelings.
 void Design::count_mirrors() {
     if (!is_class_ || std::isinf(n_distinct_)) return;
     std::vector<std::map<std::int32_t, std::int64_t>> held(at(n_kinds()));
@@ -305,7 +308,8 @@ void Design::count_mirrors() {
     }
 }
 
-// Appends the units by class and the pools that they move in to description_: "12 + 12 samples within 3 blocks".
+// Writes the units by class, the pools that they move in and the covariates to description_: "12 + 12 samples within 3
+// blocks".
 void Design::write_description(const fastfs_design_options& o, const std::vector<std::int64_t>& kind_counts) {
     if (is_class_ && n_kinds() <= 4) {
         std::vector<std::pair<std::int64_t, std::int64_t>> counts;  // in the order of the classes

@@ -53,8 +53,8 @@ class Design {
     const std::string& description() const { return description_; }
     const std::string& confounded() const { return confounded_; }  // "": there are other labelings
 
-    // Writes labelings first..first + count - 1, n_samples labels or numbers each; throws if there is none but the true
-    // one.
+    // Writes labelings first..first + count - 1, n_samples labels or numbers each, to the array that isn't null; throws
+    // if there is none but the true one.
     void write_labelings(std::int64_t first, std::int64_t count, std::int64_t* labels, double* numbers, Run& run) const;
 
     // For subsamples: units that are drawn as wholes, and strata that keep their shares.

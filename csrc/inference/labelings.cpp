@@ -23,7 +23,7 @@ constexpr std::int64_t kFewUnits = 24;
 // Number of units to order in a part of a loop.
 constexpr std::int64_t kWorkOfPart = 1 << 16;
 
-// Sorts keys, and items with them; equal keys keep their order. Nearly sorted ones are fast.
+// Sorts n keys in place, ascending, and items with them; equal keys keep their order. Nearly sorted ones are fast.
 void insert_in_order(double* keys, std::int32_t* items, std::int64_t n) {
     for (std::int64_t i = 1; i < n; ++i) {
         const double key = keys[i];
@@ -49,8 +49,8 @@ struct Design::Scratch {
     std::vector<std::int32_t> buckets;
 };
 
-// Draws an order of the places within each pool into s.order: that of uniform keys, to which the number of the pool is
-// added.
+// Sets s.order to a random order of the places within each pool, the order of uniform keys, to which the number of the
+// pool is added. Overwrites the keys and buckets of s.
 void Design::shuffle_pools(NumpyRandom& random, Scratch& s) const {
     for (std::int64_t p = 0; p < n_pools(); ++p) {
         const std::int64_t begin = bounds_[at(p)], n = bounds_[at(p) + 1] - begin;
@@ -79,8 +79,8 @@ void Design::shuffle_pools(NumpyRandom& random, Scratch& s) const {
     }
 }
 
-// Sets s.codes to labels drawn by a walk from `from`: rounds of swaps between random pairs of each pool, which the
-// logits accept.
+// Sets s.codes to labels drawn by a walk from `from`: kRounds rounds of swaps between random pairs of places of each
+// pool, which the logits accept. Overwrites s.order.
 void Design::swap_labels(const Codes& from, NumpyRandom random, Scratch& s) const {
     s.codes = from;
     const std::int64_t K = n_kinds();
@@ -101,8 +101,9 @@ void Design::swap_labels(const Codes& from, NumpyRandom random, Scratch& s) cons
     }
 }
 
-// Sets s.codes to records that are dealt to the units of each pool in the order of their times: each to a unit that has
-// none yet, with a probability proportional to its hazard.
+// Overwrites s.codes, which must have its size, with the records that are dealt to the units of each pool in the order
+// of their times: each to a unit that has none yet, with a probability proportional to its hazard. Uses s.order as
+// scratch.
 void Design::deal_records(NumpyRandom& random, Scratch& s) const {
     for (std::int64_t p = 0; p < n_pools(); ++p) {
         const std::int64_t begin = bounds_[at(p)];
@@ -130,8 +131,9 @@ Design::Codes Design::make_hub() const {
     return scratch.codes;
 }
 
-// Sets the codes of all pools to the labeling of this rank: the last pool changes fastest. Within a pool, the places of
-// its kinds but the most frequent one are combinations in lexicographic order, those of the last kind changing fastest.
+// Sets the codes of all pools with different labels to the labeling of this rank, 0-based: the last pool changes
+// fastest. Within a pool, the places of its kinds but the most frequent one are combinations in lexicographic order;
+// places of the last kind change fastest.
 void Design::set_order(std::int64_t rank, Codes& codes) const {
     std::vector<std::int64_t> free;
     for (std::size_t v = varying_.size(); v-- > 0;) {
@@ -210,7 +212,8 @@ std::int64_t Design::true_rank() const {
     return rank;
 }
 
-// Writes the labels of all samples: the unit at place k gets codes[order[k]], or codes[k] without an order.
+// Writes the labels of all samples, the numbers plus their fits, or both, unless null: the unit at place k gets
+// codes[order[k]], or codes[k] without an order.
 void Design::write_labels(const std::int32_t* codes, const std::int32_t* order, std::int64_t* labels,
                           double* numbers) const {
     for (std::size_t i = 0; i < place_.size(); ++i) {

@@ -15,8 +15,8 @@ constexpr double kLossWeight = 2e4;
 
 constexpr int kMostNewtonSteps = 200;
 
-// Solves H x = b by Cholesky's factor, which overwrites H (m x m, lower triangle). H is at least the identity, so its
-// pivots are at least 1, but for rounding errors.
+// Returns the solution x of H x = b by Cholesky's factor, which overwrites H (m x m, row-major, lower triangle). H is
+// at least the identity, so its pivots are at least 1, but for rounding errors.
 inline Numbers solve_by_cholesky(Numbers& H, Numbers b) {
     const auto m = static_cast<std::int64_t>(b.size());
     for (std::int64_t i = 0; i < m; ++i) {
@@ -39,8 +39,9 @@ inline Numbers solve_by_cholesky(Numbers& H, Numbers b) {
     return b;
 }
 
-// Returns the m parameters theta of least cost, from 0. cost(theta): convex, with the penalty; derive(theta, gradient,
-// H) adds the derivatives of the cost without the penalty, of H (m x m) the lower triangle.
+// Returns the m parameters theta of least cost, by at most kMostNewtonSteps steps from 0. cost(theta): convex, with the
+// penalty; derive(theta, gradient, H) adds the derivatives of the cost without the penalty to the gradient and to the
+// lower triangle of H (m x m).
 template <class Cost, class Derive>
 Numbers minimise_by_newton(std::int64_t m, Cost&& cost, Derive&& derive, Run& run) {
     Numbers theta = numbers(m), H = numbers(m * m);

@@ -30,7 +30,8 @@ double largest_magnitude(const Numbers& values) {
     return most;
 }
 
-// Returns for each score the smallest value that counts as at least as large.
+// Returns for each score the smallest value that counts as at least as large: a little below the score, for rounding
+// errors.
 Numbers tie_limits(const Numbers& scores) {
     const double rounding = kRounding * largest_magnitude(scores);
     Numbers limits = scores;
@@ -39,6 +40,7 @@ Numbers tie_limits(const Numbers& scores) {
 }
 
 // Returns the smallest standardized value of each feature that counts as at least as large as z of its true score.
+// limits: tie_limits of the scores; spread: the divisor of each score in z, or null for 1.
 Numbers standardized_limits(const Numbers& z, const Numbers& scores, const Numbers& limits, const Numbers* spread) {
     Numbers found = z;
     for (std::size_t k = 0; k < z.size(); ++k) {
@@ -47,7 +49,8 @@ Numbers standardized_limits(const Numbers& z, const Numbers& scores, const Numbe
     return found;
 }
 
-// Returns p-values that bound the share of false discoveries: Benjamini-Hochberg, or Benjamini-Yekutieli.
+// Returns the p-values in their order, adjusted to bound the share of false discoveries: by Benjamini-Hochberg, or
+// Benjamini-Yekutieli.
 Numbers adjust_pvalues(const Numbers& pvalues, std::int32_t fdr) {
     const auto m = static_cast<std::int64_t>(pvalues.size());
     auto order = up_to(m);
@@ -122,7 +125,8 @@ Numbers ScoreSums::means() const {
     return found;
 }
 
-// Returns the skewness of the rows, feature by feature; 0 for constant ones.
+// Returns the skewness of the rows, feature by feature; 0 for constant ones. scores: the true scores, for the rounding
+// of scale().
 Numbers ScoreSums::skewness(const Numbers& scores) const {
     const Numbers spread = scale(scores, false).spread;
     const auto n = static_cast<double>(n_);
@@ -154,7 +158,8 @@ Null::Null(const Design& design, const fastfs_null_options& o, const Run& run)
 }
 
 // Adds the scores and the statistic under the next labeling: to counts and moments in the first pass, to the step-down
-// in the second. Decides if the first pass may stop.
+// in the second; ignores them after the end. Advances next_, to -1 at the end. At the end of the first pass, or if it
+// may stop early, begins the step-down, with the kept rows if there are any.
 void Null::add_labeling(const double* row, double statistic) {
     if (next_ < 0) return;
     if (steps_) {  // in the second pass over the labelings
@@ -199,8 +204,8 @@ bool Null::has_enough(const double* row, double statistic) {
     return n_reached_ == kToStop;
 }
 
-// Sets the scale, the true values and the steps for comparisons of each feature with the largest of the features not
-// above it.
+// Sets scale_, true_values_, the features' descending order_ by them, and steps_, which compares each feature with the
+// largest of the features not above it. Throws if the sums of the scores overflow.
 void Null::begin_step_down() {
     require(moments_.is_finite(),
             "scores under permuted labels are too large for the sums of their cubes: divide them by a constant");
@@ -219,6 +224,8 @@ void Null::begin_step_down() {
     sorted_ = numbers(n_features());
 }
 
+// Adds the scores under a labeling, standardized if z is tested, to the step-down, and appends their maximum to
+// largest_.
 void Null::compare(const double* row) {
     for (std::size_t k = 0; k < order_.size(); ++k) {
         const std::int64_t feature = order_[k];

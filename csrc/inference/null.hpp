@@ -33,9 +33,10 @@ class ScoreSums {
     void add_scores(const double* row);
     bool is_finite() const;
     std::int64_t n() const { return n_; }
-    // Returns the means and standard deviations of the rows, with the true scores as another row if asked for.
+    // Returns the means and standard deviations of the rows, with the true scores as another row if asked for; the
+    // spread of scores that hardly change is infinite.
     ScoreScale scale(const Numbers& scores, bool with_true) const;
-    Numbers means() const;
+    Numbers means() const;  // of the rows, feature by feature
     Numbers skewness(const Numbers& scores) const;
 
   private:
@@ -52,6 +53,7 @@ struct NullResult {
 // Takes the scores under labelings 0, 1, .. of a design, once if they can be kept, else twice.
 class Null {
   public:
+    // Copies the scores and options, and decides to keep the rows of scores if they fit half of the memory budget.
     Null(const Design& design, const fastfs_null_options& options, const Run& run);
 
     std::int64_t n_features() const { return static_cast<std::int64_t>(scores_.size()); }
@@ -66,7 +68,8 @@ class Null {
     bool keeps_rows() const { return keeps_rows_; }
     bool is_stopped() const { return is_stopped_; }
     const Numbers& statistics() const { return is_z_ ? largest_ : statistics_; }
-    // Returns the result, and warns of what it can't say.
+    // Returns the result, made in the first call, and warns in each call of its weaknesses. All labelings must be
+    // added.
     const NullResult& result();
 
   private:

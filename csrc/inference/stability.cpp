@@ -25,6 +25,7 @@ struct Placed {
     std::int64_t place;
 };
 
+// Returns bits that ascend as finite numbers do; equal for 0 and -0.
 std::uint64_t ascending_bits(double value) {
     constexpr std::uint64_t kSign = std::uint64_t{1} << 63;
     const auto bits = std::bit_cast<std::uint64_t>(value + 0.0);  // -0 becomes 0, its equal

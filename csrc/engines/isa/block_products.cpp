@@ -117,7 +117,7 @@ inline void add_transposed(const double* __restrict A, std::int64_t ld, std::int
     }
 }
 
-// Computes P (m x kBlock) = A' W.
+// Overwrites P (m x kBlock) with A' W, A (rows x m) with its rows ld apart.
 void multiply_transposed(const double* A, std::int64_t ld, std::int64_t rows, std::int64_t m, const double* W,
                          double* P) {
     for (std::int64_t j = 0; j < m * kBlock; ++j) P[j] = 0;

@@ -9,6 +9,8 @@ namespace {
 // Rows of three registers that hold sums.
 constexpr int kFormSums = kManyRegisters ? 8 : 4;
 
+// Writes the differences |x[a] - unit[a * kUnit + l]| of a sample from the samples of a unit to d[a * kPairs + l], in n
+// features.
 template <class T>
 void panel(const T* __restrict x, const T* __restrict unit, std::int64_t n, T* __restrict d) {
     constexpr int kLanes = Vector<T>::kLanes;
@@ -62,6 +64,7 @@ void form(const T* __restrict W, const T* __restrict d, std::int64_t n, bool fir
     }
 }
 
+// Writes |x[a] - y[a]| to d and g times it to times_g, for n features; a null destination is skipped.
 template <class T>
 void row(const T* __restrict x, const T* __restrict y, std::int64_t n, T g, T* __restrict d, T* __restrict times_g) {
     constexpr int kLanes = Vector<T>::kLanes;  // n is a multiple of it

@@ -28,7 +28,7 @@ inline void store_as(std::uint64_t* to, W words) {
 
 // ---- carry-save adders ---------------------------------------------------------------------------------------------
 
-// Adds a and b to a plane, and returns the carry.
+// Adds a and b, bit by bit, to a plane in place, and returns the carries.
 template <class W>
 inline W add_with_carry(W& plane, W a, W b) {
 #if defined(__AVX512F__)
@@ -103,6 +103,7 @@ void add_differing(const std::uint64_t* left, const std::uint64_t* right, std::i
     for (int j = 0; j < n; ++j) sums[j] += vaddlvq_u16(counts[j]);
 }
 
+// Adds to sums[j] the differences of `left` from n samples at right + j * stride, in n_lines lines.
 template <bool differ>
 void pair_sums(const std::uint64_t* left, const std::uint64_t* right, std::int64_t stride, std::int64_t n,
                std::int64_t n_lines, std::uint32_t* sums) {
@@ -152,6 +153,7 @@ std::uint32_t differing_bits(const std::uint64_t* a, const std::uint64_t* b, std
     return static_cast<std::uint32_t>(sum);
 }
 
+// Adds to sums[j] the differences of `left` from n samples at right + j * stride, in n_lines lines.
 template <bool differ>
 void pair_sums(const std::uint64_t* left, const std::uint64_t* right, std::int64_t stride, std::int64_t n,
                std::int64_t n_lines, std::uint32_t* sums) {
@@ -184,6 +186,7 @@ __attribute__((target("avx512vpopcntdq"))) void count_differing(const std::uint6
     }
 }
 
+// Does as pair_sums, with count_differing.
 template <bool differ>
 void pair_counts(const std::uint64_t* left, const std::uint64_t* right, std::int64_t stride, std::int64_t n,
                  std::int64_t n_lines, std::uint32_t* sums) {
@@ -230,7 +233,7 @@ inline __attribute__((always_inline)) void count_bits(std::int64_t n_rounds, int
     }
 }
 
-// Writes the counts that n planes of bits represent, at most 16 planes, to `counts`.
+// Writes the count of each SNP of a line to `counts`: its bit p is the SNP's bit in planes[p], p < n <= 16.
 void read_planes(const std::uint64_t (*planes)[kHalf], int n, std::uint16_t* counts) {
 #if defined(__AVX512BW__)
     for (int group = 0; group < kLineSnps / 32; ++group) {
@@ -323,7 +326,8 @@ void snp_sums(const std::uint64_t* lines, const LinePair* pairs, std::int64_t n,
 
 using Planes = std::uint64_t[kSumPlanes][kHalf];
 
-// Counts, in the planes, the chosen lines in which each bit of value(line) is set; returns the number of planes.
+// Writes to the planes (bit p of a count to planes[p]) in how many of n chosen lines each bit of value(line) is set;
+// returns the number of planes. zero: a line without bits, with which the last round is filled up.
 template <class W, class Value>
 inline __attribute__((always_inline)) int count_column(const std::int32_t* chosen, std::int64_t n, std::int32_t zero,
                                                        W* planes, Value&& value) {
@@ -337,6 +341,7 @@ inline __attribute__((always_inline)) int count_column(const std::int32_t* chose
     return n_planes;
 }
 
+// Copies n_words words of each of n planes, from word `from` on, to to[p], from word `word` on.
 template <class W>
 void copy_planes(const W* planes, int n, int from, int n_words, std::uint64_t (*to)[kHalf], int word) {
     for (int p = 0; p < n; ++p) {

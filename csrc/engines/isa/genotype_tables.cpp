@@ -84,6 +84,7 @@ void count_planes(const std::uint64_t* snp, const std::uint64_t* groups, std::in
     }
 }
 
+// Sets `to` as count_planes does, with plane 0 of both SNPs if counts_known, otherwise without (TableIsa::count).
 template <auto two_planes, auto three_planes>
 void count(const std::uint64_t* snp, const std::uint64_t* groups, std::int64_t n_words, std::int64_t n_stored,
            bool counts_known, std::int64_t n_groups, const PairCounts* from, PairCounts* to) {
@@ -95,7 +96,7 @@ typedef Vector<float>::Type Floats;
 typedef Vector<float>::Ints Ints;
 typedef std::int32_t IntsInMemory __attribute__((vector_size(kRegister), aligned(4), may_alias));
 
-// Sets cells[a][b] to the numbers of samples of the pairs k.. with a and b copies of allele 2.
+// Sets cells[a][b] to the numbers of samples with a copies of allele 2 in the SNP and b copies in the other SNPs k..
 inline void read_cells(const PairCounts* counts, std::int64_t k, Ints (&cells)[3][3]) {
     Ints planes[3][3];
     for (int a = 0; a < 3; ++a) {
@@ -137,8 +138,8 @@ inline Floats bound_of_cell(const Cell& cell, Ints ones, Ints totals) {
     return d * d * above / (below * other_below);
 }
 
-// Sets bounds[k] to an upper bound of the statistic of a SNP with each of n SNPs, and returns true if one reaches the
-// threshold (TableIsa::screen).
+// Sets bounds[k] to an upper bound of the statistic of a SNP with each of n SNPs, or to 0 if a cheaper bound shows that
+// it stays below the threshold; returns true if one reaches the threshold (TableIsa::screen).
 bool screen(const PairCounts* all, const PairCounts* first, const float* snp_roots, const float* roots,
             std::int64_t stride, std::int64_t n, float threshold, float* bounds) {
     Ints any{};

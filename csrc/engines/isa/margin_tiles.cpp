@@ -86,9 +86,9 @@ inline typename Vector<T>::Type hidden_one() {
 enum class Term {
     kAbsolute,  // |d|
     kSquare,    // d^2
-    kKnown,     // 1 if both values are known, else 0
-    kDiffer,    // `top` if the values differ, else 0
-    kRamp,      // 0 for |d| <= low, |d| - low up to `high`, `top` beyond
+    kKnown,     // |d|, or 0 if a value is NaN
+    kDiffer,    // `top` if the values differ, or 0 if not or if one is NaN
+    kRamp,      // 0 for |d| <= low, |d| - low up to `high`, `top` beyond; 0 if a value is NaN
     kGaussian,  // weight x exp(-d^2)
 };
 
@@ -206,6 +206,7 @@ inline void feature_tile(const T* const* left, const T* const* right, const T* g
     }
 }
 
+// Adds to sums[k] the sum over 4 x 4 pairs of g[4 i + j] times the term of left[i] - right[j] in feature k.
 template <class T, Term kTerm>
 void feature_sums(const T* const* left, const T* const* right, const T* g, const T* const* parameters, std::int64_t n,
                   T* sums) {
@@ -245,6 +246,7 @@ void known_sums(const T* left, const T* const* right, const T* g, const T* w, co
     }
 }
 
+// Writes one bit for each of n values, 1 for NaN, 64 bits per word; the last word is filled up with 0.
 template <class T>
 void missing_bits(const T* values, std::int64_t n, std::uint64_t* words) {
     for (std::int64_t k = 0; k < n; k += 64) {
@@ -255,6 +257,7 @@ void missing_bits(const T* values, std::int64_t n, std::uint64_t* words) {
     }
 }
 
+// Returns the number of bits that are 1 in both a and b, over n words.
 std::int64_t shared_bits(const std::uint64_t* a, const std::uint64_t* b, std::int64_t n) {
     std::int64_t count[4] = {};
     std::int64_t k = 0;
@@ -265,6 +268,7 @@ std::int64_t shared_bits(const std::uint64_t* a, const std::uint64_t* b, std::in
     return count[0] + count[1] + count[2] + count[3];
 }
 
+// Adds n sums to the doubles in `to`, and sets the sums to 0.
 template <class T>
 void flush(T* __restrict sums, std::int64_t n, double* __restrict to) {
     for (std::int64_t k = 0; k < n; ++k) {
@@ -273,6 +277,7 @@ void flush(T* __restrict sums, std::int64_t n, double* __restrict to) {
     }
 }
 
+// Writes (from[k] - shift[k]) * factor[k], computed in double, to `to` for n features.
 template <class T>
 void scale(const T* __restrict from, std::int64_t n, const double* __restrict shift, const double* __restrict factor,
            T* __restrict to) {

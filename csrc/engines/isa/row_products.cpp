@@ -17,9 +17,9 @@ inline RowDoubles load_rest(const T* at, std::int64_t n) {
     return values;
 }
 
-// Computes out[r] = the inner product of row r with x. The order of each row's sum doesn't depend on the number of
-// rows. A loop over single values would break this: compilers fuse its products and sums for four rows, and not for
-// one.
+// Sets out[r] to the inner product of row at[r] with x, over n values. The order of each row's sum doesn't depend on
+// the number of rows. A loop over single values would break this: compilers fuse its products and sums for four rows,
+// and not for one.
 template <int rows, class T>
 inline void dot_rows(const T* const* at, const double* x, std::int64_t n, double* out) {
     RowDoubles even[rows] = {}, odd[rows] = {};
@@ -43,6 +43,7 @@ inline void dot_rows(const T* const* at, const double* x, std::int64_t n, double
     }
 }
 
+// Sets out[r] to the inner product of rows[r] with x, over n values, for `count` rows.
 template <class T>
 void dots(const T* const* rows, std::int64_t count, const double* x, std::int64_t n, double* out) {
     std::int64_t r = 0;
@@ -69,6 +70,7 @@ inline void add_rows(const T* const* at, const double* factors, std::int64_t n, 
     }
 }
 
+// Overwrites the n values of out with the sum over `count` rows of factors[r] rows[r]; zeros for no rows.
 template <class T>
 void combine(const T* const* rows, const double* factors, std::int64_t count, std::int64_t n, double* out) {
     if (count == 0) {

@@ -13,18 +13,20 @@ struct Doubles {
     typedef double InMemory __attribute__((vector_size(kBytes), aligned(sizeof(double)), may_alias));
 };
 
+// Adds the values of a register of T to as many doubles at `to`.
 template <class T>
 inline void add_as_doubles(double* to, typename Vector<T>::Type x) {
     auto& at = *reinterpret_cast<typename Doubles<T>::InMemory*>(to);
     at = at + __builtin_convertvector(x, typename Doubles<T>::Type);
 }
 
-// Adds what SampleTileKernels::products adds to c, totals and pairs for n samples of x and kSamples samples y, from the
-// Vector<T>::kLanes features from `lane` on.
+// Computes e = exp(-(x_i - y_s)^2) for n samples of x and kSamples samples y, in the features of one register, from
+// `lane` on: adds sum_s weights[s] e to c[i], sum_i e to totals[s], and with pair_factors, sum_is pair_factors[i][first
+// + s] e to `pairs` (SampleTileKernels::products).
 template <class T, int kSamples>
-inline void products_of(const T* x, std::int64_t ld, const std::int64_t* rows, std::int64_t n, const T* const* y,
-                        std::int64_t lane, const T* weights, const T* const* pair_factors, std::int64_t first, T* c,
-                        double* totals, double* pairs) {
+inline void add_gaussian_sums(const T* x, std::int64_t ld, const std::int64_t* rows, std::int64_t n, const T* const* y,
+                              std::int64_t lane, const T* weights, const T* const* pair_factors, std::int64_t first,
+                              T* c, double* totals, double* pairs) {
     using V = typename Vector<T>::Type;
     V other[kSamples], weight[kSamples], total[kSamples] = {}, pair_sum = {};
     for (int s = 0; s < kSamples; ++s) {
@@ -58,17 +60,17 @@ void products(const T* x, std::int64_t ld, const std::int64_t* rows, std::int64_
     constexpr int kAtOnce = SampleTileKernels<T>::kAtOnce;
     for (std::int64_t lane = 0; lane < kRowUnit<T>; lane += Vector<T>::kLanes) {
         if (n_y == kAtOnce) {
-            products_of<T, kAtOnce>(x, ld, rows, n, y, lane, weights, pair_factors, first, c, totals, pairs);
+            add_gaussian_sums<T, kAtOnce>(x, ld, rows, n, y, lane, weights, pair_factors, first, c, totals, pairs);
             continue;
         }
         for (int s = 0; s < n_y; ++s) {
-            products_of<T, 1>(x, ld, rows, n, y + s, lane, weights + s, pair_factors, first + s, c,
-                              totals + s * kRowUnit<T>, pairs);
+            add_gaussian_sums<T, 1>(x, ld, rows, n, y + s, lane, weights + s, pair_factors, first + s, c,
+                                    totals + s * kRowUnit<T>, pairs);
         }
     }
 }
 
-// Computes out[j] (a unit) = sum of A[s * k + j] totals[s] (a unit), over n rows s of A.
+// Overwrites out[j] (a unit of features), j < k, with the sum of A[s * k + j] totals[s] (a unit) over n rows s of A.
 template <class T>
 void combine(const double* __restrict totals, const double* __restrict A, std::int64_t n, std::int64_t k,
              double* __restrict out) {

@@ -16,8 +16,8 @@ namespace {
 // Rows of three registers that hold sums: as many as the register file has room for.
 constexpr int kSumRows = kManyRegisters ? 8 : 4;
 
-// Copies n samples of kPanel features, less the shifts, to a panel; adds the copied values and their squares to `sums`
-// and `squares`.
+// Copies n samples of kPanel features, `stride` apart, less the shifts of the features, to a panel, which can be x
+// itself; adds the copied values and their squares to `sums` and `squares`.
 template <class T>
 void shift(const T* x, std::int64_t stride, std::int64_t n, const T* shifts, T* panel, double* sums, double* squares) {
     using V = Vector<T>;
@@ -261,7 +261,8 @@ inline unsigned at_least(Vector<float>::Type x, Vector<float>::Type y) {
 }
 #endif
 
-// Appends the marked entries of a row, from column b on, at `end`; returns the new end.
+// Appends an entry (a, column, value) for each bit of `marks` at `end`, bit n for column b + n of row a; returns the
+// new end.
 inline Hit* append_hits(Hit* end, std::uint64_t marks, const float* row, std::int64_t a, std::int64_t b) {
     for (; marks; marks &= marks - 1) {
         const std::int64_t at = b + __builtin_ctzll(marks);
@@ -271,7 +272,7 @@ inline Hit* append_hits(Hit* end, std::uint64_t marks, const float* row, std::in
 }
 
 // Writes the entries tile[a, b] >= col_floors[b] - row_limits[a] to of_rows, and the entries tile[a, b] >=
-// row_floors[a] - col_limits[b] to of_cols, from begin on; moves their ends.
+// row_floors[a] - col_limits[b] to of_cols, row after row from `begin` on, over earlier entries; sets their `end`.
 void select(const float* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols, const float* row_floors,
             const float* row_limits, const float* col_floors, const float* col_limits, Hits* of_rows, Hits* of_cols) {
     using V = Vector<float>;
@@ -322,8 +323,8 @@ inline void stream_register(void* to, Register x) { *static_cast<Register*>(to) 
 inline void finish_streams() {}
 #endif
 
-// Computes to = factor * from. Complete cache lines can be streamed past the caches, but not the partial lines at both
-// ends: neighbouring tiles complete them, and memory would have to merge the parts.
+// Writes factor * from to `to`, n values. Complete cache lines can be streamed past the caches, but not the partial
+// lines at both ends: neighbouring tiles complete them, and memory would have to merge the parts.
 template <class T, class Out>
 inline void store_row(const T* __restrict from, std::int64_t n, Out factor, Out* __restrict to, bool stream) {
     constexpr std::int64_t kLine = 64, kInLine = kLine / sizeof(Out), kInRegister = kRegister / sizeof(Out);
@@ -396,8 +397,8 @@ inline void transpose(const T* from, std::int64_t from_ld, T* to, std::int64_t t
     for (int i = 0; i < n; ++i) *reinterpret_cast<InMemory*>(to + i * to_ld) = y[i];
 }
 
-// Computes mirrored = factor * tile'. Turns columns into rows through a strip in L1, kSide columns by up to kStrip rows
-// of the tile, so that complete cache lines are written.
+// Overwrites `mirrored` (cols x rows, rows out_ld apart) with factor * tile'. Turns columns into rows through a strip
+// in L1, kSide columns by up to kStrip rows of the tile, so that complete cache lines are written.
 template <class T, class Out>
 void store_mirrored(const T* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols, Out factor, Out* mirrored,
                     std::int64_t out_ld, bool stream) {
@@ -422,6 +423,7 @@ void store_mirrored(const T* tile, std::int64_t ld, std::int64_t rows, std::int6
     }
 }
 
+// Writes factor * tile to `out` and its transpose to `mirrored`, each unless null, with rows out_ld apart (StoreTile).
 template <class T, class Out>
 void store(const T* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols, Out factor, Out* out, Out* mirrored,
            std::int64_t out_ld, bool stream) {
