@@ -27,6 +27,7 @@ fastfs_status fail(fastfs_status status, const Text& message) noexcept {
 
 }  // namespace
 
+// Maps the exception being handled to a code, and stores its message; Answered, thrown by a question, is FASTFS_OK.
 fastfs_status failure() noexcept {
     try {
         throw;
@@ -70,6 +71,8 @@ extern "C" {
 
 const char* fastfs_last_error(void) { return fastfs::core::last_error.text().c_str(); }
 
+// Writes up to `most` places of the last error, in the struct size of the first one, and returns how many there are; -1
+// for a wrong struct size.
 int32_t fastfs_last_error_places(fastfs_place* places, int32_t most) {
     const auto& known = fastfs::core::last_error.places();
     const auto n = static_cast<int32_t>(known.size());

@@ -38,6 +38,8 @@ void Field::require_allowed(const void* options) const {
     if (type_ == FASTFS_DOUBLE) check(*reinterpret_cast<const double*>(at));
 }
 
+// Returns the C struct that describes this field, with pointers to its words, sizes and initial value; infinite bounds
+// for a field without a range.
 fastfs_field Field::described(const void* initial) const {
     return {.struct_size = sizeof(fastfs_field),
             .name = name_,

@@ -244,6 +244,7 @@ fastfs_status fastfs_null_new(const fastfs_design* design, const fastfs_null_opt
 
 void fastfs_null_free(fastfs_null* null) { free_handle(null, "null"); }
 
+// Adds the scores under labelings *next .. *next + count - 1, and sets *next to the labeling to come, or to -1.
 fastfs_status fastfs_null_add(fastfs_null* null, const double* scores, const double* statistics, int64_t count,
                               int64_t* next) {
     return guarded([&] {
@@ -261,6 +262,8 @@ fastfs_status fastfs_null_add(fastfs_null* null, const double* scores, const dou
     });
 }
 
+// Fills the result with views of the null's arrays; with numbers of passes and features alone while labelings are
+// missing.
 fastfs_status fastfs_null_get(fastfs_null* null, fastfs_null_result* result) {
     return guarded([&] {
         const Use<fastfs_null> use(null, "null");

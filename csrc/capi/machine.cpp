@@ -40,6 +40,7 @@ fastfs_status fastfs_check_matrix(const fastfs_matrix* X) {
     return guarded([&] { read_matrix(X); });
 }
 
+// Writes the CPU time that `repeats` rounds of exp over n numbers of the dtype take to `seconds`.
 fastfs_status fastfs_exp_seconds(int32_t dtype, int64_t n, int32_t repeats, double* seconds) {
     return guarded([&] {
         require(n > 0 && repeats > 0 && seconds, "n and repeats must be positive, and seconds not null; got ", n, ", ",

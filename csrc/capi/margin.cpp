@@ -296,6 +296,8 @@ fastfs_status fastfs_immigrate_fit(const fastfs_margin* margin, const int64_t* l
     });
 }
 
+// Writes up to n_pairs pairs of features with the largest |w_ab|, largest first, to a, b and weights, and their number
+// to `found`.
 fastfs_status fastfs_immigrate_pairs(int64_t n_features, int64_t rank, const double* values, const double* vectors,
                                      int32_t without_leading, int64_t n_pairs, const fastfs_run* run_, int64_t* a,
                                      int64_t* b, double* weights, int64_t* found) {

@@ -139,6 +139,8 @@ fastfs_status fastfs_stream_update(fastfs_stream* stream, const fastfs_block* bl
     });
 }
 
+// Adds the rows of `other`, which doesn't change, to `stream`; refuses another method, other arguments, or another
+// pass.
 fastfs_status fastfs_stream_merge(fastfs_stream* stream, const fastfs_stream* other) {
     return guarded([&] {
         use_both(stream, other, "stream", [](const auto& mine, const auto& others) {
@@ -160,6 +162,7 @@ fastfs_status fastfs_stream_merge(fastfs_stream* stream, const fastfs_stream* ot
     });
 }
 
+// Ends a pass that isn't the last one.
 fastfs_status fastfs_stream_next(fastfs_stream* stream, const fastfs_run* run_) {
     return guarded([&] {
         const Use use(stream, "stream");
@@ -208,6 +211,7 @@ int64_t fastfs_stream_size(const fastfs_stream* stream) {
     });
 }
 
+// Writes a header and the state of this pass to `bytes`, whose size must be that of fastfs_stream_size.
 fastfs_status fastfs_stream_save(const fastfs_stream* stream, void* bytes, int64_t n_bytes) {
     return guarded([&] {
         const Use use(stream, "stream");
@@ -226,6 +230,7 @@ fastfs_status fastfs_stream_save(const fastfs_stream* stream, void* bytes, int64
     });
 }
 
+// Replaces the state of a stream that has read no rows in this pass by a saved one of equal arguments and pass.
 fastfs_status fastfs_stream_load(fastfs_stream* stream, const void* bytes, int64_t n_bytes) {
     return guarded([&] {
         const Use use(stream, "stream");

@@ -203,6 +203,8 @@ class CustomKernel {
     const double largest_;
 };
 
+// Returns true if single precision serves: for few samples, values whose squares are normal numbers, small exponents,
+// and kernels other than custom ones.
 template <class T>
 bool float_tiles_serve(const Features<T>& features, const Kernel& kernel) {
     constexpr std::int64_t kManySamples = 16384;
@@ -226,6 +228,8 @@ KernelTiles<T>::KernelTiles(const Features<T>& left, const Features<T>& right, c
                                              &left == &right ? std::vector<double>() : data_norms(right, run), largest);
 }
 
+// Writes the Gram tile, and replaces it by kernel values strip by strip, while they are in L1; a custom kernel takes a
+// tile on the diagonal in one call.
 template <class T>
 void KernelTiles<T>::operator()(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile,
                                 Run& run) const {
@@ -485,6 +489,8 @@ Gram::Gram(std::int64_t n_features, Run& run) : d_(n_features) {
     std::fill_n(sums_.data(), d_ * d_, 0.0);
 }
 
+// Adds the products, norms and shifts of a chunk to the sums, from copies that are complete before the first sum
+// changes.
 void Gram::update(const Samples& chunk, Run& run) {
     run.require_memory(Features<double>::memory(chunk, chunk.n_rows()) + memory(d_) + tile_memory(run.n_threads()),
                        {"a chunk of ", chunk.n_rows(), " rows"}, "give smaller chunks");

@@ -366,6 +366,7 @@ T Features<T>::largest_value() const {
     return largest;
 }
 
+// Adds the shifts to dense values again before they are squared; sparse values have none.
 template <class T>
 void Features<T>::add_original_norms(double* norms, Run& run) const {
     if (sparse_ || products_) {  // never shifted
@@ -388,6 +389,8 @@ void Features<T>::add_original_norms(double* norms, Run& run) const {
     });
 }
 
+// Writes the inner products of ni left with nj right features to the tile: from panels of dense values, from shared
+// rows of sparse ones, or from PairProducts.
 template <class T>
 void Features<T>::gram_tile(std::int64_t i0, std::int64_t ni, const Features& right, std::int64_t j0, std::int64_t nj,
                             T* tile, Run& run) const {
@@ -464,6 +467,7 @@ T Features<T>::squared_distance(std::int64_t i, const Features& right, std::int6
     return static_cast<T>(sum);
 }
 
+// Mixes the nonzero values of each feature and their rows into a number.
 template <class T>
 std::vector<std::uint64_t> Features<T>::hashes(Run& run) const {
     std::vector<std::uint64_t> hashes(at(n_features_), 0);

@@ -7,6 +7,8 @@
 
 namespace fastfs::core {
 
+// Compares the first column of each hash with all others of that hash; columns at distance 0 are its copies, and copies
+// beyond the first `kept` are flagged.
 Copies::Copies(const std::vector<std::uint64_t>& hashes, const Compare& compare, std::int64_t kept, Run& run)
     : kept_(kept) {
     std::vector<std::int64_t> order = up_to(std::ssize(hashes));
@@ -40,6 +42,7 @@ Copies::Copies(const std::vector<std::uint64_t>& hashes, const Compare& compare,
     }
 }
 
+// Gives each left-out column the first k columns of its kind as neighbours, at distance 0.
 void Copies::write_neighbors(std::int64_t k, std::int64_t* neighbors, double* distances) const {
     for (const auto& kind : kinds_) {
         for (std::size_t c = at(kept_); c < kind.size(); ++c) {
@@ -49,6 +52,7 @@ void Copies::write_neighbors(std::int64_t k, std::int64_t* neighbors, double* di
     }
 }
 
+// Inserts the left-out columns of a kind behind its first column.
 std::vector<std::int64_t> Copies::complete(const std::vector<std::int64_t>& order) const {
     if (kinds_.empty()) return order;
     std::vector<std::int64_t> kind_of(left_out_.size(), -1), completed;

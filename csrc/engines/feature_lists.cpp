@@ -223,6 +223,8 @@ std::vector<std::int64_t> chain_centres(const Centres& centres, Run& run) {
 
 }  // namespace
 
+// Finds centres by k-means, puts each feature into the list of its nearest centre, orders the lists along a chain, and
+// lets each feature probe the lists of its nearest centres.
 FeatureLists feature_lists(const Features<float>& features, std::int64_t n_neighbors, std::uint64_t seed, Run& run) {
     const std::int64_t d = features.n_features(), probed = probe_count(d);
     const Centres centres = trained_centres(features, seed, run);
@@ -265,6 +267,8 @@ FeatureLists feature_lists(const Features<float>& features, std::int64_t n_neigh
     return lists;
 }
 
+// Collects, for each place, the lists of its neighbours and of the features that it is a neighbour of, less the probed
+// ones.
 Ragged lists_of_neighbors(const FeatureLists& lists, const std::int64_t* neighbors, std::int64_t n_neighbors,
                           Run& run) {
     constexpr std::int64_t kPlaces = 1024;

@@ -72,6 +72,7 @@ double RowTotals::distance(std::int64_t i, std::int64_t j, double product, std::
     return std::max(d2, 0.0);
 }
 
+// Overwrites the upper triangle of products with squared distances; returns true if one has lost its digits.
 bool FeatureSums::Total::make_distances(Run& run) {
     const auto d = static_cast<std::int64_t>(sums.size());
     std::vector<std::uint8_t> lost(at(d), 0);
@@ -119,6 +120,8 @@ std::int64_t FeatureSums::update_memory(const Matrix& X, int n_threads) const {
                                       : 8 * rows * (m + n_threads * std::min(d_, PairPanels::kColumns)));
 }
 
+// Adds the rows of X to the sums of their groups; refuses values that aren't finite or are too large before it adds
+// any.
 void FeatureSums::update(const Matrix& X, const std::int64_t* groups, Run& run, bool stoppable) {
     const std::int64_t n = X.n_rows();
     run.require_memory(update_memory(X, run.n_threads()), {"the sums of ", n, " rows"});
@@ -296,6 +299,7 @@ std::int64_t FeatureSums::n_rows() const {
     return static_cast<std::int64_t>(n);
 }
 
+// Reads the sums of all groups, and throws unless they are finite and the counts possible.
 Buffer<double> FeatureSums::read_numbers(ByteReader& from) const {
     constexpr double kMostRows = 1e15;
     Buffer<double> numbers(numbers_.size());

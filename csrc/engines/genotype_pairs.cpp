@@ -174,6 +174,8 @@ struct LinePanels {
 
 // ---- the table -----------------------------------------------------------------------------------------------------
 
+// Sets factor to 1 for SNPs in which the bits of known genotypes differ, by one pass over words of 64 SNPs; refuses
+// missing genotypes unless `gaps`, and lists the SNPs with some.
 FeatureScales find_varying(const Matrix& X, bool gaps, Run& run) {
     const std::int64_t p = X.n_cols(), n_tasks = ceil_div(p, kWordSnps);
     const auto samples = samples_by_place(X);
@@ -252,6 +254,9 @@ std::int64_t GenotypePairs::memory(std::int64_t n_samples, std::int64_t n_snps, 
 
 // ---- distances -----------------------------------------------------------------------------------------------------
 
+// Writes or adds distances: counts the differing bits of pairs, tile by tile, for a few panels of SNPs at a time.
+// Missing genotypes count as 00 then; their differences are taken off sample by sample, and counted in `lacking` if
+// both lack a SNP.
 void GenotypePairs::distances(const std::vector<std::int64_t>& rows, std::int64_t t0, std::int64_t t1, double* out,
                               std::int64_t ld, Run& run, Into into, std::uint32_t* lacking) const {
     const std::int64_t n = X_->n_rows(), m = t1 - t0, p = static_cast<std::int64_t>(snps_.size());
@@ -350,6 +355,8 @@ void GenotypePairs::distances(const std::vector<std::int64_t>& rows, std::int64_
 
 // ---- sums over pairs -----------------------------------------------------------------------------------------------
 
+// Packs each line of 256 SNPs of all samples into a buffer of the thread, and calls f(snp, n, lines, thread), in
+// parallel.
 template <class F>
 void GenotypePairs::for_lines_of_snps(Run& run, F&& f) const {
     const std::int64_t n = X_->n_rows(), p = static_cast<std::int64_t>(snps_.size());
@@ -378,6 +385,7 @@ void GenotypePairs::add_runs(const std::vector<LinePair>& pairs, const std::vect
     });
 }
 
+// Adds weighted differences of listed pairs to sums, after sorting the pairs by weight into runs.
 void GenotypePairs::sums(std::vector<WeightedPair> weighted_pairs, double* sums, Run& run) const {
     if (weighted_pairs.empty()) return;
     // The sort is stable and leaves pairs of one sample adjacent: the line of the sample is in a near cache by then.
@@ -394,6 +402,8 @@ void GenotypePairs::sums(std::vector<WeightedPair> weighted_pairs, double* sums,
     add_runs(pairs, equal, sums, run);
 }
 
+// Adds weighted differences of targets and all samples to sums: for some targets at a time, their pairs with nonzero g,
+// sorted by weight into runs.
 void GenotypePairs::sums(const std::vector<std::int64_t>& rows, std::int64_t t0, std::int64_t t1, const double* g,
                          double* sums, Run& run) const {
     const std::int64_t n = X_->n_rows();
@@ -435,6 +445,8 @@ void GenotypePairs::sums(const std::vector<std::int64_t>& rows, std::int64_t t0,
     }
 }
 
+// Sums differences and weights of the neighbours in each bin, one for each target and group, and calls combine(target,
+// SNPs, sums, counts) for each target, which adds to out. Neighbours of equal strength and weight form a run.
 void GenotypePairs::target_sums(const std::vector<std::int64_t>& rows, std::int64_t t0,
                                 const GroupedNeighbors& neighbors, std::int64_t /*n_out*/, const CombineGroups& combine,
                                 double* out, Run& run) const {
@@ -498,6 +510,8 @@ void GenotypePairs::target_sums(const std::vector<std::int64_t>& rows, std::int6
     });
 }
 
+// Adds each bin's share * mean difference to out, bins with equal shares together; means are sorted by the number of
+// known members, so that a division serves many bins.
 void GenotypePairs::add_means(const NeighborBins& bins, double* out, Run& run) const {
     const auto size = [&](std::int32_t bin) { return bins.begins[at(bin + 1)] - bins.begins[at(bin)]; };
     std::vector<std::int32_t> order(bins.targets.size());

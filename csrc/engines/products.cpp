@@ -104,6 +104,7 @@ void trmm(std::int64_t n, std::int64_t m, const double* L, double* B, Run& run) 
     });
 }
 
+// Subtracts L R' from the lower triangle of C, in tiles; a tile on the diagonal in strips.
 void update_lower(std::int64_t n, std::int64_t k, const double* L, const double* R, std::int64_t ld, double* C,
                   std::int64_t ldc, Run& run) {
     for_tiles(run, n, n, k, true,
@@ -118,6 +119,8 @@ void update_lower(std::int64_t n, std::int64_t k, const double* L, const double*
               });
 }
 
+// Factors kFactorBlock columns of A in place, divides the rows below by their factor, and subtracts their products from
+// the remaining triangle, until LAPACK can factor it whole. Returns false for a pivot that isn't positive.
 bool cholesky(std::int64_t n, double* A, Run& run) {
     const Run::Part silent(run, 0, 0);  // only callers know the share of their call that this is
     std::int64_t left = n;

@@ -68,6 +68,7 @@ double shared_offset(const Values<T>& values, std::int64_t row, std::int64_t n, 
     return is_shared(all) ? all : 0;
 }
 
+// Multiplies the maxima of dense rows that hold one value by 2^-900.
 std::vector<double> maxima_of_differences(const Samples& X, Run& run) {
     constexpr double kFinite = 0x1p-900;
     std::vector<double> maxima = X.row_maxima(run);

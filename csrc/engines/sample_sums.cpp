@@ -74,6 +74,8 @@ class Sums {
 
 }  // namespace
 
+// Adds g-weighted differences of all pairs to sums: copies g to tiles of 4 x 4 weights, and skips tiles and rows of
+// zeros.
 template <class T>
 void feature_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, const ScaledFeatures& right,
                   std::int64_t j0, std::int64_t j1, Difference difference, const double* g, std::int64_t ld,
@@ -174,6 +176,7 @@ void sort_pairs(std::vector<WeightedPair>& pairs, std::int64_t n_samples, Run& r
 
 }  // namespace
 
+// Adds g-weighted differences of listed pairs to sums: sorts the pairs, and takes a sample with four others at a time.
 template <class T>
 void feature_sums(const ScaledFeatures& data, std::vector<WeightedPair> pairs, Difference difference, double* sums,
                   Run& run) {

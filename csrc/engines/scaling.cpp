@@ -349,6 +349,7 @@ void ScalesOfBlocks::save_state(ByteWriter& to) const {
     to.put(Numbers(broken_.begin(), broken_.end()));
 }
 
+// Replaces the statistics by saved ones; throws if their sizes or values are impossible.
 void ScalesOfBlocks::load_state(ByteReader& from, std::int64_t n_rows) {
     n_rows_ = from.get();
     is_sparse_ = from.get() != 0;

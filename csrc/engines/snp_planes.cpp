@@ -26,6 +26,7 @@ std::vector<std::size_t> Genotypes::places(const std::int64_t* rows, std::int64_
     return places;
 }
 
+// Collects the set of codes that occur in each SNP, in parallel.
 std::vector<GenotypeFacts> Genotypes::facts(Run& run) const {
     std::vector<GenotypeFacts> facts(snps_.size());
     const auto places = this->places(up_to(X_->n_rows()).data(), X_->n_rows());
@@ -64,6 +65,7 @@ VaryingSnps find_varying_snps(const Matrix& X, const std::vector<std::int64_t>& 
     return varying;
 }
 
+// Sets the places of n samples, and enlarges the buffers if they are too small; their old words stay until pack_group.
 void SnpPlanes::set_samples(const Genotypes& genotypes, const std::int64_t* rows, std::int64_t n) {
     places_ = genotypes.places(rows, n);
     n_words_ = ceil_div(n, 64);
@@ -75,6 +77,8 @@ void SnpPlanes::set_samples(const Genotypes& genotypes, const std::int64_t* rows
     }
 }
 
+// Transposes the genotypes of kGroupSnps SNPs to words of one bit per sample and plane, and counts the bits for
+// margins().
 void SnpPlanes::pack_group(const Genotypes& genotypes, std::int64_t group) {
     std::uint64_t* words = words_.data() + group * group_words();
     for (std::int64_t lane = 0; lane < kGroupSnps; ++lane) {
@@ -104,6 +108,8 @@ void SnpPlanes::pack_group(const Genotypes& genotypes, std::int64_t group) {
     }
 }
 
+// Counts the bits that planes of SNP i share with planes of n other SNPs; copies counts with a full plane 0 from
+// margins().
 void SnpPlanes::count_pairs(std::int64_t i, std::int64_t j0, std::int64_t n, bool some_missing, const PairCounts* from,
                             PairCounts* to) const {
     const std::uint64_t* words = words_.data();

@@ -345,6 +345,7 @@ void SparseFeatures::pair_sums(const SparseFeatures& others, std::int64_t t0, st
     add_distances(others.blocks_.data() + t0 / kSide, ceil_div(t1 - t0, kSide), false, out, ld, run);
 }
 
+// Adds |x| + |y| - 2 min(|x|, |y|), summed over features, to out for all pairs of samples of the blocks.
 void SparseFeatures::add_distances(const Block* left, std::int64_t n_left, bool same, double* out, std::int64_t ld,
                                    Run& run) const {
     run.require_memory(tiles_memory(n_left * kSide, n_samples(), run.n_threads()), "pairs of samples");
@@ -404,6 +405,8 @@ void SparseFeatures::add_groups(std::int64_t n_tasks, double* sums, Run& run, F&
     });
 }
 
+// Adds g-weighted distances to sums: |x| with the row and column sums of g, less twice the weighted minima of each
+// tile.
 void SparseFeatures::feature_sums(const std::vector<std::int64_t>& rows, std::int64_t t0, std::int64_t t1,
                                   const double* g, std::int64_t ld, double* sums, Run& run) const {
     if (n_features_ == 0 || t0 == t1) return;

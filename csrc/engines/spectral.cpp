@@ -152,6 +152,8 @@ void require_symmetric(std::int64_t n, const double* K, const char* name) {
     }
 }
 
+// Throws unless K with 1e-8 of its trace added to the diagonal has a Cholesky factor, which overwrites T; K stays, and
+// zero is allowed.
 void require_semidefinite(std::int64_t n, const double* K, double* T, const char* name, Run& run) {
     double trace = 0, largest = 0;
     for (std::int64_t j = 0; j < n; ++j) {
@@ -315,6 +317,8 @@ void singular_vectors(std::int64_t n, double* A, double* s, double* U, double* V
     std::copy_n(T, n * n, U);
 }
 
+// Returns W and nu by the Cholesky factor of S or, if S is nearly singular, by its eigenvalues; sets a nu within
+// rounding of -1 or 1 to it.
 Pencil pencil(std::int64_t n, double* D, Buffer<double>& S, Run& run) {
     Pencil result;
     if (!pencil_by_cholesky(n, D, S.data(), run, result)) pencil_by_eigenvalues(n, D, S, run, result);
@@ -323,6 +327,7 @@ Pencil pencil(std::int64_t n, double* D, Buffer<double>& S, Run& run) {
     return result;
 }
 
+// Checks both kernels, overwrites K1 with K1 - K2 and then with W, writes nu, and returns the rank.
 std::int64_t pencil(std::int64_t n, double* K1, const double* K2, double* nu, Run& run) {
     run.require_memory(24 * n * n + vectors_memory(n, run.n_threads()),
                        {"the pencil of two matrices with ", n, " rows"});

@@ -153,6 +153,8 @@ class Secular {
 
 }  // namespace
 
+// Writes d, e and tau, and overwrites A by the reflectors: reduces kReduction columns, and then updates the remaining
+// triangle by all of them together.
 void reduce_to_tridiagonal(std::int64_t n, double* A, double* d, double* e, double* tau, std::int64_t whole, Run& run) {
     const auto& kernels = row_kernels<double>();
     Buffer<double> panels(n > whole ? 3 * kReduction * n : 0);  // V W V, so that two neighbours are [V W] and [W V]
@@ -429,6 +431,8 @@ class TridiagonalEigen::Glue {
     Buffer<double> top_, bottom_;
 };
 
+// Overwrites d by the eigenvalues: solves parts of the matrix by LAPACK, and glues neighbours until one is left; leaves
+// the vectors of the last step to make_vectors.
 TridiagonalEigen::TridiagonalEigen(std::int64_t n, double* d, double* e, double* Z, std::int64_t whole, Run& run)
     : n_(n) {
     std::int64_t n_parts = 1;

@@ -89,6 +89,8 @@ ScoreSums::ScoreSums(const Numbers& scores)
     for (double& value : largest_) value = std::abs(value);
 }
 
+// Adds the row's differences from the first row, their squares and their cubes to the sums, and raises the largest
+// magnitudes.
 void ScoreSums::add_scores(const double* row) {
     if (n_++ == 0) about_.assign(row, row + largest_.size());
     for (std::size_t k = 0; k < largest_.size(); ++k) {
@@ -101,6 +103,8 @@ void ScoreSums::add_scores(const double* row) {
     }
 }
 
+// Returns mean and standard deviation per feature, with the true scores counted as a row if with_true; infinity for a
+// spread that is rounding error.
 ScoreScale ScoreSums::scale(const Numbers& scores, bool with_true) const {
     const double n = static_cast<double>(n_ + with_true), rounding = kRounding * largest_magnitude(scores);
     ScoreScale found{about_, Numbers(scores.size())};

@@ -108,6 +108,8 @@ void bound_rare_features(const fastfs_stability_options& o, fastfs_stability_res
 
 }  // namespace
 
+// Returns the mean over all pairs of rows, from the squared length of the sum of their standardised values; NaN if a
+// row is constant.
 double mean_correlation(const std::vector<const double*>& rows, std::int64_t n, bool ranks) {
     Numbers total = numbers(n);
     for (const double* row : rows) {

@@ -60,6 +60,8 @@ void Design::find_strata() {
     }
 }
 
+// Shuffles the units of each stratum with the random stream of the subsample, and takes the first ones; halves 2 k and
+// 2 k + 1 are both parts of one shuffle.
 void Design::write_subsamples(const fastfs_subsamples_options& o, std::int64_t first, std::int64_t count,
                               std::int32_t* taken) const {
     const std::string word = drawn_word_;
