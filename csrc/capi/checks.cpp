@@ -33,6 +33,7 @@ void require_in_range(const std::int64_t* labels, std::int64_t n_rows, std::int6
     }
 }
 
+// Throws unless n_classes is from 2 to n_rows, labels are from 0 to n_classes - 1, and each class has a row.
 void require_labels(const std::int64_t* labels, std::int64_t n_rows, std::int64_t n_classes) {
     require_array(labels, "labels");
     require(n_classes >= 2 && n_classes <= n_rows, "n_classes must be from 2 to the ", n_rows, " rows; got ",
@@ -69,6 +70,7 @@ void require_labelings(const std::int64_t* labelings, std::int64_t n_labelings, 
     for (std::int64_t b = 0; b < n_labelings; ++b) require_in_range(labelings + b * n_rows, n_rows, n_classes);
 }
 
+// Throws for the first of n values that isn't finite or is below `least`, and names its place.
 void require_numbers(const double* values, std::int64_t n, const char* name, Name (*place)(std::int64_t),
                      double least) {
     require_array(values, name);

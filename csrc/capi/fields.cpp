@@ -503,6 +503,7 @@ const std::vector<Described>& all_structs() {
 }  // namespace
 }  // namespace fastfs::core
 
+// Returns field `number` of the struct with this name, or null for another name and beyond the last field.
 extern "C" const fastfs_field* fastfs_fields(const char* type, int32_t number) {
     const fastfs_field* found = nullptr;
     fastfs::core::attempt([&] {

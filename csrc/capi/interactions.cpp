@@ -31,7 +31,8 @@ void require_target(const std::int64_t* labels, const double* y, const fastfs_in
     }
 }
 
-// Throws unless the permuted labels or numbers of n samples are valid.
+// Throws unless each row of permutations (n_labelings x n) holds labels of n_classes classes or, for n_classes = 0,
+// finite numbers.
 void require_permutations(const fastfs_interaction_options& o, std::int64_t n) {
     require(o.n_labelings >= 0, "n_labelings must be at least 0; got ", o.n_labelings);
     if (o.n_labelings == 0) return;

@@ -37,7 +37,8 @@ Classes read_labels(const std::int64_t* labels, std::int64_t n_classes, const fa
     return Classes(labels, n, n_classes);
 }
 
-// Checks a W that is given in factors.
+// Throws unless a W in factors has a rank from 1 to n_features, `rank` finite values and rank x n_features finite
+// vectors.
 void require_factors(std::int64_t n_features, std::int64_t rank, const double* values, const double* vectors) {
     require(rank >= 1 && rank <= n_features, "the rank of a W must be from 1 to its " + std::to_string(n_features) +
                                                  " features; got " + std::to_string(rank));

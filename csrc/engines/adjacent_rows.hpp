@@ -29,6 +29,8 @@ constexpr std::int64_t kWidth = 3072 / static_cast<std::int64_t>(sizeof(T));
 template <class T>
 class AdjacentRows {
   public:
+    // Refers to m and its n listed columns, at most kWidth, and decides if rows can be read in place; reads no value
+    // yet.
     AdjacentRows(const fastfs_matrix& m, const std::int64_t* columns, std::int64_t n)
         : m_(m),
           x_(static_cast<const T*>(m.values)),

@@ -187,6 +187,8 @@ class CustomKernel {
         }
     }
 
+    // Throws InvalidArgument, which names the features, if a value of the tile differs from the transposed `exchanged`
+    // by more than rounding.
     static void require_symmetric(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj,
                                   const double* tile, std::int64_t ld, const double* exchanged,
                                   std::int64_t exchanged_ld) {
@@ -315,6 +317,8 @@ T KernelTiles<T>::value_by_differences(std::int64_t i, std::int64_t j) const {
     return rbf ? std::exp(-d2 * scale_) : d2;
 }
 
+// Returns ones for RBF, zeros for squared distances, squared norms for the linear kernel, and calls a custom one per
+// feature.
 template <class T>
 std::vector<double> kernel_diagonal(const Features<T>& features, const Kernel& kernel, Run& run) {
     std::vector<double> diagonal(at(features.n_features()), kernel.kind == Kernel::Kind::kRbf ? 1.0 : 0.0);
@@ -361,6 +365,7 @@ void affinity(const Features<T>& features, const Kernel& kernel, Run& run, Out* 
     });
 }
 
+// Writes squared distances to the upper triangle of out tile by tile, or adds them to it.
 template <class T>
 void squared_distances_upper(const Features<T>& features, bool add, Run& run, T* out) {
     const std::int64_t d = features.n_features();
@@ -388,6 +393,8 @@ std::int64_t rows_at_once(const Samples& X) {
 
 }  // namespace
 
+// Overwrites the upper triangle of out by sums over blocks of rows, each laid out in turn, and returns the squared
+// norms.
 std::vector<double> squared_distances_upper(const Samples& X, const std::vector<std::int64_t>& rows, double unit,
                                             Run& run, double* out) {
     const auto n = static_cast<std::int64_t>(rows.size()), step = rows_at_once(X);
@@ -419,6 +426,7 @@ void mirror_upper(std::int64_t d, Run& run, double* A) {
     });
 }
 
+// Replaces the upper triangle of K in place, tile by tile, through copies on the scale of the data.
 void custom_kernel_upper(const Kernel& kernel, const std::vector<double>& norms, double unit, Run& run, double* K) {
     const auto d = static_cast<std::int64_t>(norms.size());
     const double square = unit * unit;
@@ -532,6 +540,7 @@ void Gram::merge(const Gram& other) {
     n_rows_ += other.n_rows_;
 }
 
+// Overwrites out with kernel values from the sums: the upper triangle first, which is then copied to the lower one.
 void Gram::affinity(const Kernel& kernel, Run& run, double* out) const {
     require(n_rows_ > 0, "a Gram matrix must have rows; got no chunk yet: add one first");
     run.require_memory(8 * d_ * d_ + tile_memory(run.n_threads()), {"the affinity of ", d_, " features"},

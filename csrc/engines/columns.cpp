@@ -366,7 +366,8 @@ T Features<T>::largest_value() const {
     return largest;
 }
 
-// Adds the shifts to dense values again before they are squared; sparse values have none.
+// Adds the squared norm of each feature before its shifts to norms; dense values get their shifts back before they are
+// squared.
 template <class T>
 void Features<T>::add_original_norms(double* norms, Run& run) const {
     if (sparse_ || products_) {  // never shifted
@@ -520,6 +521,7 @@ void Features<T>::product_errors(double* errors) const {
     for (std::int64_t i = 0; i < n_features_; ++i) errors[i] *= static_cast<double>(most_at_once);
 }
 
+// Overwrites sums[i] with the inner product of a, one number per sample, with feature i.
 template <class T>
 void Features<T>::weighted_sums(const double* a, double* sums, Run& run) const {
     for (std::int64_t i = 0; i < n_features_; ++i) {

@@ -315,6 +315,7 @@ Ragged lists_of_neighbors(const FeatureLists& lists, const std::int64_t* neighbo
     return result;
 }
 
+// Returns, for each number below `count`, the ascending indices of the lists that hold it.
 Ragged inverse(const Ragged& numbers, std::int64_t count) {
     Ragged things{std::vector<std::int64_t>(at(count + 1)), std::vector<std::int32_t>(numbers.numbers.size())};
     for (std::int32_t number : numbers.numbers) ++things.begins[at(number) + 1];

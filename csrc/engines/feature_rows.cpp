@@ -53,6 +53,7 @@ void read_sparse(const Matrix& X, const std::vector<std::int64_t>& wanted, doubl
 
 }  // namespace
 
+// Writes the wanted columns of X as contiguous rows of doubles; refuses NaN and infinity in any column.
 void read_feature_rows(const Matrix& X, const std::vector<std::int64_t>& wanted, double* values, Run& run) {
     X.row_maxima(run);  // refuses NaN and infinity
     if (X.is_sparse()) {

@@ -316,6 +316,8 @@ Buffer<double> FeatureSums::read_numbers(ByteReader& from) const {
     return numbers;
 }
 
+// Adds up counts, offsets, sums and norms of the listed groups; refuses no rows, and values too large or too small to
+// be squared.
 RowTotals FeatureSums::row_totals(const std::vector<std::int64_t>& groups, const Name& name) const {
     RowTotals total;
     total.sums.assign(at(d_), 0.0);
@@ -341,6 +343,7 @@ RowTotals FeatureSums::row_totals(const std::vector<std::int64_t>& groups, const
     return total;
 }
 
+// Adds up the sums and products of the listed groups; products of all pairs go from panels to an upper triangle.
 FeatureSums::Total FeatureSums::total(const std::vector<std::int64_t>& groups, const Name& name) const {
     Total total{row_totals(groups, name), Buffer<double>(n_landmarks() * d_)};
     std::fill_n(total.products.data(), total.products.size(), 0.0);
@@ -363,6 +366,7 @@ FeatureSums::Total FeatureSums::total(const std::vector<std::int64_t>& groups, c
     return total;
 }
 
+// Adds up the panels of the listed groups; refers to the panels of a single group without a copy.
 PairProducts FeatureSums::pair_products(const std::vector<std::int64_t>& groups, const Name& name) const {
     RowTotals totals = row_totals(groups, name);
     if (groups.size() == 1) return {std::move(totals), products(groups.front())};

@@ -55,6 +55,7 @@ void DenseDistances::compare(Buffer<T>& columns, const std::vector<Query>& queri
     }
 }
 
+// Writes n_now samples of all features, from `first` on, to contiguous columns of `width` values; zeros after them.
 template <class T>
 void DenseDistances::pack_columns(Buffer<T>& columns, std::int64_t first, std::int64_t n_now, std::int64_t width,
                                   Run& run) {
@@ -86,6 +87,7 @@ void DenseDistances::pack_columns(Buffer<T>& columns, std::int64_t first, std::i
     });
 }
 
+// Overwrites the sum of each listed feature with its squared distance from the feature of the query.
 void SparseDistances::operator()(const std::vector<Query>& queries, Run& run) {
     parallel_for(run, static_cast<std::int64_t>(queries.size()), [&](std::int64_t task, int) {
         const Query& q = queries[at(task)];

@@ -7,6 +7,7 @@
 
 namespace fastfs::core {
 
+// Subtracts the column of the largest pivot from A until none exceeds its `least`; returns the pivots, and sets R.
 std::vector<std::int64_t> pivoted_cholesky(std::int64_t b, double* A, const std::vector<double>& least,
                                            std::vector<double>& R) {
     std::vector<std::int64_t> order;

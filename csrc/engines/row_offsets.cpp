@@ -34,11 +34,11 @@ bool can_share(const double* x, std::int64_t n) {
 
 }  // namespace
 
-// Chooses an offset that nearly all values share. Subtracting an offset from values that don't share it would bury
-// their digits: the mean of lengths in millimetres buries the digits of lengths in kilometres. Subtracting an offset
-// that is small compared with the spread gains nothing. The offset is one of the values, so that subtracting it from
-// values of its size rounds nothing, in float either. It is a median that some 256 of the values confirm: usually the
-// median of five values; if the five are atypical, the median of all 256.
+// Returns an offset that nearly all values of a row share, times per_unit, or 0 if there is none. Subtracting an offset
+// from values that don't share it would bury their digits: the mean of lengths in millimetres buries the digits of
+// lengths in kilometres. Subtracting an offset that is small compared with the spread gains nothing. The offset is one
+// of the values, so that subtracting it from values of its size rounds nothing, in float either. It is a median that
+// some 256 of the values confirm: usually the median of five values; if the five are atypical, the median of all 256.
 template <class T>
 double shared_offset(const Values<T>& values, std::int64_t row, std::int64_t n, double per_unit) {
     const std::int64_t step = ceil_div(n, kSampled);

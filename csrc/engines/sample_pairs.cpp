@@ -92,6 +92,7 @@ void sum_tiles(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, con
 
 }  // namespace
 
+// Writes the sums of differences for all pairs to out, or adds or subtracts them, in tiles of 4 x 4 samples.
 template <class T>
 void pair_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, const ScaledFeatures& right,
                std::int64_t j0, std::int64_t j1, Difference difference, double* out, std::int64_t ld, Run& run,
@@ -104,6 +105,7 @@ void pair_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, con
     sum_tiles<T>(left, i0, i1, right, j0, j1, of_panel, out, ld, run, into);
 }
 
+// Overwrites out with the sums of weighted Gaussian kernels of the features for all pairs of samples.
 template <class T>
 void gaussian_sums(const ScaledFeatures& data, const std::vector<double>& weights, double* out, std::int64_t ld,
                    Run& run) {

@@ -37,6 +37,7 @@ void pack_as_doubles(const ScaledFeatures& data, std::int64_t k0, std::int64_t n
 
 }  // namespace
 
+// Writes (x - shift) * factor of n features for each sample to rows of ld values, filled up with zeros to 64 bytes.
 template <class T>
 void pack_features(const ScaledFeatures& data, std::int64_t k0, std::int64_t n, std::int64_t r0, std::int64_t r1, T* to,
                    std::int64_t ld) {
@@ -57,6 +58,7 @@ void pack_features(const ScaledFeatures& data, std::int64_t k0, std::int64_t n, 
     }
 }
 
+// Returns the scaled features of samples i0..i1 - 1, a row of ld values each, packed in parallel.
 template <class T>
 Buffer<T> pack_samples(const ScaledFeatures& data, std::int64_t i0, std::int64_t i1, std::int64_t ld, Run& run) {
     constexpr std::int64_t kRowsPerTask = 64;
@@ -94,6 +96,7 @@ Matrix panels_matrix(const Buffer<T>& values, std::int64_t n_samples, std::int64
 
 }  // namespace
 
+// Packs the scaled values panel by panel, and describes them as a matrix whose columns are places of the features.
 template <class T>
 PackedPanels<T>::PackedPanels(const ScaledFeatures& data, Run& run)
     : values_(memory(data.n_samples(), data.n_features()) / static_cast<std::int64_t>(sizeof(T))),

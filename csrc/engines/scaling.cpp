@@ -75,8 +75,9 @@ struct Columns {
         : lowest(at(n)), highest(at(n)), mean(at(n)), deviation(at(n)), broken(at(n)), finite(true) {}
 };
 
-// Returns ranges, means and deviations of the columns of a dense X or genotypes. Throws for codes and infinities that
-// the rules don't allow; for NaN or infinity without rules.missing, only sets `finite` to false.
+// Returns ranges of the columns of a dense X or genotypes and, if scaling or rules need them, means and deviations.
+// Throws for codes and infinities that the rules don't allow; for NaN or infinity without rules.missing, only sets
+// `finite` to false.
 template <class T>
 Columns dense_statistics(const Matrix& X, const Values<T>& x, Scaling scaling, const TableRules& rules, Run& run) {
     const fastfs_matrix& m = X.description();
@@ -172,8 +173,8 @@ Columns dense_statistics(const Matrix& X, const Values<T>& x, Scaling scaling, c
     return statistics;
 }
 
-// Returns ranges, means and deviations of the columns of a sparse X, zeros included; sets `finite` to false if a value
-// is NaN or infinite.
+// Returns ranges and, unless scaling is kRange, means and deviations of the columns of a sparse X, zeros included; sets
+// `finite` to false if a value is NaN or infinite.
 template <class T, class I>
 Columns sparse_statistics(const Matrix& X, const T* values, const I* indptr, const I* indices, Scaling scaling,
                           Run& run) {

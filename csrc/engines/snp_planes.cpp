@@ -42,6 +42,7 @@ std::vector<GenotypeFacts> Genotypes::facts(Run& run) const {
     return facts;
 }
 
+// Returns the wanted SNPs that vary, sets `constant` of all others to 1, and warns of them.
 VaryingSnps find_varying_snps(const Matrix& X, const std::vector<std::int64_t>& wanted, std::int32_t* constant,
                               Run& run) {
     const auto facts = Genotypes(X, wanted).facts(run);

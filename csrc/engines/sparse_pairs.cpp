@@ -549,6 +549,7 @@ DensitySplit split_by_density(const Numbers& n_stored, std::int64_t n_rows, cons
     return split;
 }
 
+// Fills `to` with zeros, and adds the entries of the listed columns, row by row or column by column.
 template <class T>
 void gather_columns(const Matrix& X, const std::vector<std::int64_t>& columns, T* to, Run& run) {
     const auto width = static_cast<std::int64_t>(columns.size());

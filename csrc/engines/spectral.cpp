@@ -152,8 +152,8 @@ void require_symmetric(std::int64_t n, const double* K, const char* name) {
     }
 }
 
-// Throws unless K with 1e-8 of its trace added to the diagonal has a Cholesky factor, which overwrites T; K stays, and
-// zero is allowed.
+// Throws unless K with 1e-8 of its trace added to the diagonal has a Cholesky factor, which overwrites T; K stays. A
+// matrix of zeros passes.
 void require_semidefinite(std::int64_t n, const double* K, double* T, const char* name, Run& run) {
     double trace = 0, largest = 0;
     for (std::int64_t j = 0; j < n; ++j) {
@@ -175,6 +175,7 @@ void refuse_indefinite(const char* name) {
                         "choose another kernel, such as the Gaussian or the Laplacian"});
 }
 
+// Reduces A to tridiagonal form, overwriting it by the reflectors, and finds the ascending eigenvalues.
 SymmetricEigen::SymmetricEigen(std::int64_t n, double* A, Run& run, Buffer<double> Z, std::int64_t whole)
     : n_(n), reflectors_(A), w_(at(n)), tau_(at(n)), Z_(Z.size() >= n * n ? std::move(Z) : Buffer<double>(n * n)) {
     const Run::Part silent(run, 0, 0);  // only callers know the share of their call that this is

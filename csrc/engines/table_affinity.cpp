@@ -60,6 +60,7 @@ std::int64_t affinity_memory(const Samples& X, std::int64_t n_outputs, std::int6
 
 }  // namespace
 
+// Writes the d x d affinity in the dtype of X; the tiles are in double if single precision would lose digits.
 void table_affinity(const Samples& X, const Kernel& kernel, Run& run, void* out) {
     const std::int64_t d = X.n_cols();
     run.require_memory(affinity_memory(X, d * d, 0, run), {"the affinity of ", d, " features"},

@@ -134,6 +134,7 @@ double mean_correlation(const std::vector<const double*>& rows, std::int64_t n, 
     return (product - M) / (M * (M - 1));
 }
 
+// Writes the index, its variance and bounds if there are selections, and the mean correlations if there are scores.
 void stability(const fastfs_stability_options& o, Owned<fastfs_stability_result>& r) {
     r.stability = r.variance = r.rare_bound = r.rare_bound_unimodal = kNaN;
     r.relevance_correlation = r.relevance_pearson = kNaN;

@@ -127,7 +127,8 @@ inline Cell make_cell(Ints ones, Ints totals, Floats root, Floats inverse) {
     return {root, inverse, one * inverse - other * root, __builtin_convertvector(occupied, Floats)};
 }
 
-// Returns n r of both classes of a cell, as the declaration of `screen` has it.
+// Returns a cell's contribution to the bound of TableIsa::screen: d^2 (n + 2 m) / (m (m + 2 n)), added over both
+// classes, with the counts n, the fitted counts m of the model, and d = n - m.
 inline Floats bound_of_cell(const Cell& cell, Ints ones, Ints totals) {
     const Floats share = 1 / (cell.root + cell.inverse);
     const Floats fitted = cell.total * cell.root * share, other_fitted = cell.total * cell.inverse * share;
