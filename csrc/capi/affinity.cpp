@@ -117,6 +117,7 @@ fastfs_status fastfs_gram_stream_finish(const fastfs_stream* stream, const fastf
     });
 }
 
+// Replaces A by its eigenvectors, and writes the ascending eigenvalues to w.
 fastfs_status fastfs_eigh(int64_t n, double* A, double* w, const fastfs_run* run_) {
     return guarded([&] {
         Run run = read_run(run_);
@@ -127,6 +128,7 @@ fastfs_status fastfs_eigh(int64_t n, double* A, double* w, const fastfs_run* run
     });
 }
 
+// Replaces K1 by W, and writes nu and the rank, where K1 + K2 = W W' and K1 - K2 = W diag(nu) W'.
 fastfs_status fastfs_pencil(int64_t n, double* K1, const double* K2, double* nu, int64_t* rank,
                             const fastfs_run* run_) {
     return guarded([&] {

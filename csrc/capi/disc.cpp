@@ -207,6 +207,7 @@ fastfs_status fastfs_disc_fit(const fastfs_disc_set* sets, int64_t n_sets, const
     });
 }
 
+// Writes the sparse graph of a fitted set as CSR, with indptr and indices of 32 or 64 bits.
 fastfs_status fastfs_disc_graph(const fastfs_fitted* fitted, int64_t set, int32_t index_bits, const fastfs_run* run_,
                                 void* indptr, void* indices, double* weights) {
     return guarded([&] {
@@ -230,6 +231,7 @@ fastfs_status fastfs_disc_graph(const fastfs_fitted* fitted, int64_t set, int32_
     });
 }
 
+// Writes the cut of each group of features (0 and 1 per feature) in the graph of each set, n_groups x n_sets, to cuts.
 fastfs_status fastfs_disc_cuts(const fastfs_disc_set* sets, int64_t n_sets, const fastfs_disc_options* options,
                                const int64_t* groups, int64_t n_groups, const fastfs_run* run_, double* cuts) {
     return guarded([&] {
@@ -276,6 +278,7 @@ fastfs_status fastfs_disc_stream_new(int64_t n_rows, int64_t n_cols, const int64
     });
 }
 
+// Ends the last pass, after which the groups of the stream serve as sets of fastfs_disc_fit.
 fastfs_status fastfs_disc_stream_finish(fastfs_stream* stream, const fastfs_run* run_) {
     return guarded([&] {
         const UseStream<DiscBlocks> use(stream, "stream");

@@ -140,6 +140,7 @@ fastfs_status fastfs_ikdr_fit(const fastfs_ikdr_kernels* kernels, const int64_t*
     });
 }
 
+// Writes the objective of one kernel at A and, unless null, its gradient; repeats the evaluation for timings.
 fastfs_status fastfs_ikdr_evaluate(const fastfs_matrix* K_, const int64_t* labels, int64_t n_classes,
                                    const fastfs_ikdr_options* options, const double* A, int32_t repeats,
                                    const fastfs_run* run_, double* objective, double* gradient) {
@@ -159,6 +160,7 @@ fastfs_status fastfs_ikdr_evaluate(const fastfs_matrix* K_, const int64_t* label
     });
 }
 
+// Writes the derivative of the objective by the weight of each kernel, at A and weights, to prices.
 fastfs_status fastfs_ikdr_prices(const fastfs_ikdr_kernels* kernels, const int64_t* labels, int64_t n_classes,
                                  const fastfs_ikdr_options* options, const double* A, const double* weights,
                                  const fastfs_run* run_, double* prices) {
@@ -177,6 +179,7 @@ fastfs_status fastfs_ikdr_prices(const fastfs_ikdr_kernels* kernels, const int64
     });
 }
 
+// Writes the embedding of the rows of X by a fitted model, rows x n_components, to out.
 fastfs_status fastfs_ikdr_embed(const fastfs_ikdr_model* model, const fastfs_matrix* X_, const fastfs_run* run_,
                                 double* out) {
     return guarded([&] {

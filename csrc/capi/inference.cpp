@@ -200,6 +200,8 @@ fastfs_status fastfs_design_get(const fastfs_design* design, fastfs_design_facts
     });
 }
 
+// Writes labelings first .. first + count - 1, rows of n_samples values, to numbers for a design with numbers,
+// otherwise to labels.
 fastfs_status fastfs_design_labelings(const fastfs_design* design, int64_t first, int64_t count, const fastfs_run* run_,
                                       int64_t* labels, double* numbers) {
     return guarded([&] {
@@ -215,6 +217,7 @@ fastfs_status fastfs_design_labelings(const fastfs_design* design, int64_t first
     });
 }
 
+// Writes subsamples first .. first + count - 1 as rows of `taken`: 1 for each sample in it, otherwise 0.
 fastfs_status fastfs_design_subsamples(const fastfs_design* design, const fastfs_subsamples_options* options,
                                        int64_t first, int64_t count, int32_t* taken) {
     return guarded([&] {

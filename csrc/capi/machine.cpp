@@ -24,6 +24,7 @@ const char* fastfs_isa(void) {
     return name;
 }
 
+// Writes the threads and the bytes that a call with this run can take, each unless null.
 fastfs_status fastfs_run_limits(const fastfs_run* run_, int32_t* n_threads, int64_t* max_memory) {
     return guarded([&] {
         const auto run = read(run_, FASTFS_RUN_INIT, "run");

@@ -156,6 +156,8 @@ fastfs_status fastfs_manifest_new(const fastfs_matrix* chunks, int64_t n_chunks,
 
 void fastfs_manifest_free(fastfs_manifest* manifest) { free_handle(manifest, "manifest"); }
 
+// Fills the outputs of the plan, such as bytes and accuracy, from its inputs, for a fit of `manifest` or, if null, of a
+// stream.
 fastfs_status fastfs_manifest_plan_fit(const fastfs_manifest* manifest, const fastfs_manifest_options* options,
                                        const fastfs_run* run_, fastfs_manifest_plan* plan) {
     return guarded([&] {
@@ -235,6 +237,7 @@ fastfs_status fastfs_manifest_stream_finish(const fastfs_stream* stream, const i
     });
 }
 
+// Writes the scores, and the class_scores unless null, that follow from the scores of each two-class problem.
 fastfs_status fastfs_manifest_mean_scores(int64_t n_features, int64_t n_classes, int32_t multiclass,
                                           const double* problem_scores, double* scores, double* class_scores) {
     return guarded([&] {
@@ -250,6 +253,7 @@ fastfs_status fastfs_manifest_mean_scores(int64_t n_features, int64_t n_classes,
     });
 }
 
+// Fits two precomputed kernels of features, as a fit of two classes does.
 fastfs_status fastfs_manifest_kernels(int64_t n_features, const double* K1, const double* K2,
                                       const fastfs_manifest_options* options, const fastfs_run* run_,
                                       fastfs_manifest_result* result, fastfs_fitted** fitted) {

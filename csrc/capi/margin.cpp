@@ -191,6 +191,8 @@ fastfs_status fastfs_margin_new(const fastfs_matrix* X_, const fastfs_margin_opt
     });
 }
 
+// Restricts later scores by this handle to the listed columns, ascending; weights (or null) multiply differences in
+// distances.
 fastfs_status fastfs_margin_use(fastfs_margin* margin, const int64_t* features, int64_t n_features,
                                 const double* weights, const fastfs_run* run_) {
     return guarded([&] {
@@ -206,6 +208,7 @@ fastfs_status fastfs_margin_use(fastfs_margin* margin, const int64_t* features, 
     });
 }
 
+// Writes the shift and the factor of each column of X, by which its values are scaled.
 fastfs_status fastfs_margin_scaling(const fastfs_margin* margin, double* shift, double* factor) {
     return guarded([&] {
         require_handle(margin, "margin");
@@ -315,6 +318,7 @@ fastfs_status fastfs_immigrate_pairs(int64_t n_features, int64_t rank, const dou
     });
 }
 
+// Writes the expected distance of each row of X to each class (rows x n_classes) to out.
 fastfs_status fastfs_margin_distances(const fastfs_margin* margin, const int64_t* labels, int64_t n_classes,
                                       const fastfs_margin_metric* metric, const fastfs_matrix* X_,
                                       const fastfs_run* run_, double* out) {
@@ -330,6 +334,8 @@ fastfs_status fastfs_margin_distances(const fastfs_margin* margin, const int64_t
     });
 }
 
+// Writes the parts of features, or of pairs of features, in the margin of each row of X for its class wanted[row] to
+// out.
 fastfs_status fastfs_margin_explain(const fastfs_margin* margin, const int64_t* labels, int64_t n_classes,
                                     const fastfs_margin_metric* metric, const fastfs_matrix* X_, const int64_t* wanted,
                                     const fastfs_run* run_, double* out) {

@@ -199,6 +199,7 @@ fastfs_status fastfs_projse_kernels(int64_t n_y, int64_t n_x, const double* K_YY
     });
 }
 
+// Writes the scores of all columns under each labeling, n_labelings x n_cols, before any choice, to `scores`.
 fastfs_status fastfs_projse_label_scores(const fastfs_matrix* X_, const int64_t* labels, int64_t n_labelings,
                                          int64_t n_classes, const fastfs_projse_options* options,
                                          const fastfs_run* run_, double* scores) {

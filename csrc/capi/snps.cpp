@@ -95,6 +95,7 @@ fastfs_status fastfs_snp_pairs(const fastfs_matrix* X_, const int64_t* labels, c
     });
 }
 
+// Fills the result with clumps of correlated SNPs, each led by its SNP of highest score.
 fastfs_status fastfs_ld_clumps(const fastfs_matrix* X_, const double* scores, const fastfs_ld_clumps_options* options,
                                const fastfs_run* run_, fastfs_ld_clumps_result* result, fastfs_fitted** fitted) {
     return guarded([&] {

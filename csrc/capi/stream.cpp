@@ -124,6 +124,7 @@ fastfs_status fastfs_stream_copy(const fastfs_stream* stream, fastfs_stream** co
     });
 }
 
+// Adds the rows of a block, with as many columns as the stream has, to the current pass.
 fastfs_status fastfs_stream_update(fastfs_stream* stream, const fastfs_block* block, const fastfs_run* run_) {
     return guarded([&] {
         const Use use(stream, "stream");

@@ -393,8 +393,8 @@ std::int64_t rows_at_once(const Samples& X) {
 
 }  // namespace
 
-// Overwrites the upper triangle of out by sums over blocks of rows, each laid out in turn, and returns the squared
-// norms.
+// Overwrites the upper triangle of out with squared distances, added up over blocks of rows, which are laid out in
+// turn; returns the squared norms.
 std::vector<double> squared_distances_upper(const Samples& X, const std::vector<std::int64_t>& rows, double unit,
                                             Run& run, double* out) {
     const auto n = static_cast<std::int64_t>(rows.size()), step = rows_at_once(X);

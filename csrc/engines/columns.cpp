@@ -468,7 +468,7 @@ T Features<T>::squared_distance(std::int64_t i, const Features& right, std::int6
     return static_cast<T>(sum);
 }
 
-// Mixes the nonzero values of each feature and their rows into a number.
+// Returns a hash per feature of its nonzero values and their rows.
 template <class T>
 std::vector<std::uint64_t> Features<T>::hashes(Run& run) const {
     std::vector<std::uint64_t> hashes(at(n_features_), 0);

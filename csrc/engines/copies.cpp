@@ -53,7 +53,7 @@ void Copies::write_neighbors(std::int64_t k, std::int64_t* neighbors, double* di
 }
 
 // Inserts the left-out columns of a kind behind its first column.
-std::vector<std::int64_t> Copies::complete(const std::vector<std::int64_t>& order) const {
+std::vector<std::int64_t> Copies::insert_left_out(const std::vector<std::int64_t>& order) const {
     if (kinds_.empty()) return order;
     std::vector<std::int64_t> kind_of(left_out_.size(), -1), completed;
     for (std::size_t kind = 0; kind < kinds_.size(); ++kind) kind_of[at(kinds_[kind][0])] = std::int64_t(kind);

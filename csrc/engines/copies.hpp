@@ -29,7 +29,7 @@ class Copies {
     void write_neighbors(std::int64_t k, std::int64_t* neighbors, double* distances) const;
 
     // Returns `order` with the columns that are left out inserted behind the first one of their kind.
-    std::vector<std::int64_t> complete(const std::vector<std::int64_t>& order) const;
+    std::vector<std::int64_t> insert_left_out(const std::vector<std::int64_t>& order) const;
 
   private:
     std::int64_t kept_;

@@ -287,7 +287,7 @@ Ragged lists_of_neighbors(const FeatureLists& lists, const std::int64_t* neighbo
         const std::int64_t* row = neighbors + lists.order[at(a)] * n_neighbors;
         for (std::int64_t e = 0; e < n_neighbors; ++e) near.numbers[at(a * n_neighbors + e)] = place_of[at(row[e])];
     });
-    Ragged near_to = inverse(near, d);
+    Ragged near_to = invert_lists(near, d);
     Ragged result{std::vector<std::int64_t>(at(d + 1)), {}};
     std::vector<std::vector<std::int32_t>> parts(at(tasks));
     for_places([&](std::int64_t a, std::int64_t task) {
@@ -316,7 +316,7 @@ Ragged lists_of_neighbors(const FeatureLists& lists, const std::int64_t* neighbo
 }
 
 // Returns, for each number below `count`, the ascending indices of the lists that hold it.
-Ragged inverse(const Ragged& numbers, std::int64_t count) {
+Ragged invert_lists(const Ragged& numbers, std::int64_t count) {
     Ragged things{std::vector<std::int64_t>(at(count + 1)), std::vector<std::int32_t>(numbers.numbers.size())};
     for (std::int32_t number : numbers.numbers) ++things.begins[at(number) + 1];
     std::partial_sum(things.begins.begin(), things.begins.end(), things.begins.begin());

@@ -41,7 +41,7 @@ FeatureLists feature_lists(const Features<float>& features, std::int64_t n_neigh
 Ragged lists_of_neighbors(const FeatureLists& lists, const std::int64_t* neighbors, std::int64_t n_neighbors, Run& run);
 
 // Inverts a relation: returns for each number below `count` the indices of the lists in `numbers` that contain it.
-Ragged inverse(const Ragged& numbers, std::int64_t count);
+Ragged invert_lists(const Ragged& numbers, std::int64_t count);
 
 // Returns the bytes of a FeatureLists and of the lists of neighbours, including the scratch with which they are made.
 std::int64_t feature_lists_memory(std::int64_t n_features, std::int64_t n_samples, std::int64_t n_neighbors,

@@ -28,16 +28,16 @@ std::int64_t DenseDistances::memory(std::int64_t n_samples, std::int64_t d) {
 
 void DenseDistances::operator()(const std::vector<Query>& queries, Run& run) {
     if (X_.is_float32()) {
-        compare(single_, queries, run);
+        add_distances(single_, queries, run);
     } else {
-        compare(double_, queries, run);
+        add_distances(double_, queries, run);
     }
 }
 
 // Adds the squared distance between the feature of a query and each listed feature to the sum of the listed one.
 // Overwrites `columns` with the values of X, unless they hold all samples already.
 template <class T>
-void DenseDistances::compare(Buffer<T>& columns, const std::vector<Query>& queries, Run& run) {
+void DenseDistances::add_distances(Buffer<T>& columns, const std::vector<Query>& queries, Run& run) {
     constexpr std::int64_t kInLine = 64 / sizeof(T);
     const auto n = static_cast<std::int64_t>(rows_.size()), d = X_.n_cols(), width = samples_compared(n, d);
     for (std::int64_t first = 0; first < n; first += width) {

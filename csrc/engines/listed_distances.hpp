@@ -38,7 +38,7 @@ class DenseDistances {
 
   private:
     template <class T>
-    void compare(Buffer<T>& columns, const std::vector<Query>& queries, Run& run);
+    void add_distances(Buffer<T>& columns, const std::vector<Query>& queries, Run& run);
     // Sets columns[i * width + s] to the value of feature i in sample first + s divided by the unit, and to zero for s
     // >= n_now; allocates `columns` in the first call.
     template <class T>

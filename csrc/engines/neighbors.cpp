@@ -187,7 +187,7 @@ class Search {
     // that have met already, and drops the hopeless ones.
     void collect(const Probed& probed) {
         const FeatureLists& lists = probed.lists;
-        const Ragged probers = inverse(*probed.rounds.back(), lists.n_lists());
+        const Ragged probers = invert_lists(*probed.rounds.back(), lists.n_lists());
         std::vector<std::mutex> owners(kOwners);
         std::vector<Gathered> gathered;
         for (int t = 0; t < run_.n_threads(); ++t) gathered.emplace_back(source_.n_samples());
@@ -535,7 +535,7 @@ ListedNeighbors nearest_features_by_lists(const Samples& X, const std::vector<st
     const std::int64_t d = std::ssize(searched);
     const double recall = s.measure_recall(random.subset(d, std::min(d, kRecallSample)), compare, neighbors, distances);
     copies.write_neighbors(n_neighbors, neighbors, distances);
-    return {copies.complete(lists.order), recall};
+    return {copies.insert_left_out(lists.order), recall};
 }
 
 std::int64_t nearest_features_memory(const Samples& X, std::int64_t n_neighbors, int n_threads) {

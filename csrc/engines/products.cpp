@@ -86,8 +86,8 @@ void multiply_in_parts(char ta, std::int64_t m, std::int64_t n, std::int64_t k, 
               });
 }
 
-// Computes B = L B for a lower triangle L (n x n) and B n x m. Multiplies blocks of rows from the bottom up: each needs
-// the blocks above it unchanged.
+// Replaces B (n x m) in place by L B, L (n x n) lower triangular. Multiplies blocks of rows from the bottom up: each
+// needs the blocks above it unchanged.
 void trmm(std::int64_t n, std::int64_t m, const double* L, double* B, Run& run) {
     parallel_for(run, ceil_div(m, kProductSide), [&](std::int64_t slab, int) {
         const std::int64_t columns = std::min(kProductSide, m - slab * kProductSide);

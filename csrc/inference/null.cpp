@@ -105,7 +105,7 @@ void ScoreSums::add_scores(const double* row) {
 
 // Returns mean and standard deviation per feature, with the true scores counted as a row if with_true; infinity for a
 // spread that is rounding error.
-ScoreScale ScoreSums::scale(const Numbers& scores, bool with_true) const {
+ScoreScale ScoreSums::find_scale(const Numbers& scores, bool with_true) const {
     const double n = static_cast<double>(n_ + with_true), rounding = kRounding * largest_magnitude(scores);
     ScoreScale found{about_, Numbers(scores.size())};
     for (std::size_t k = 0; k < scores.size(); ++k) {
@@ -130,9 +130,9 @@ Numbers ScoreSums::means() const {
 }
 
 // Returns the skewness of the rows, feature by feature; 0 for constant ones. scores: the true scores, for the rounding
-// of scale().
+// of find_scale().
 Numbers ScoreSums::skewness(const Numbers& scores) const {
-    const Numbers spread = scale(scores, false).spread;
+    const Numbers spread = find_scale(scores, false).spread;
     const auto n = static_cast<double>(n_);
     Numbers found(scores.size());
     for (std::size_t k = 0; k < found.size(); ++k) {
@@ -167,7 +167,7 @@ Null::Null(const Design& design, const fastfs_null_options& o, const Run& run)
 void Null::add_labeling(const double* row, double statistic) {
     if (next_ < 0) return;
     if (steps_) {  // in the second pass over the labelings
-        compare(row);
+        add_to_step_down(row);
         if (++next_ == n()) next_ = -1;
         return;
     }
@@ -182,7 +182,7 @@ void Null::add_labeling(const double* row, double statistic) {
     if (++next_ < n_labelings_ && !is_stopped_) return;
     begin_step_down();
     next_ = keeps_rows_ ? -1 : 0;
-    for (const Buffer<double>& kept : rows_) compare(kept.data());
+    for (const Buffer<double>& kept : rows_) add_to_step_down(kept.data());
     rows_.clear();
 }
 
@@ -191,7 +191,7 @@ void Null::add_labeling(const double* row, double statistic) {
 bool Null::has_enough(const double* row, double statistic) {
     if (is_z_) {
         if (n() == kForScale) {
-            pilot_ = moments_.scale(scores_, false);
+            pilot_ = moments_.find_scale(scores_, false);
             Numbers z = scores_;
             for (std::int64_t k = 0; k < n_features(); ++k) z[at(k)] = pilot_->standardized(k, scores_[at(k)]);
             const auto best = std::max_element(z.begin(), z.end()) - z.begin();
@@ -213,7 +213,7 @@ bool Null::has_enough(const double* row, double statistic) {
 void Null::begin_step_down() {
     require(moments_.is_finite(),
             "scores under permuted labels are too large for the sums of their cubes: divide them by a constant");
-    scale_ = moments_.scale(scores_, true);
+    scale_ = moments_.find_scale(scores_, true);
     true_values_ = scores_;
     if (is_z_) {
         for (std::int64_t k = 0; k < n_features(); ++k) true_values_[at(k)] = scale_->standardized(k, scores_[at(k)]);
@@ -230,7 +230,7 @@ void Null::begin_step_down() {
 
 // Adds the scores under a labeling, standardized if z is tested, to the step-down, and appends their maximum to
 // largest_.
-void Null::compare(const double* row) {
+void Null::add_to_step_down(const double* row) {
     for (std::size_t k = 0; k < order_.size(); ++k) {
         const std::int64_t feature = order_[k];
         sorted_[k] = is_z_ ? scale_->standardized(feature, row[feature]) : row[feature];

@@ -35,7 +35,7 @@ class ScoreSums {
     std::int64_t n() const { return n_; }
     // Returns the means and standard deviations of the rows, with the true scores as another row if asked for; the
     // spread of scores that hardly change is infinite.
-    ScoreScale scale(const Numbers& scores, bool with_true) const;
+    ScoreScale find_scale(const Numbers& scores, bool with_true) const;
     Numbers means() const;  // of the rows, feature by feature
     Numbers skewness(const Numbers& scores) const;
 
@@ -75,7 +75,7 @@ class Null {
   private:
     bool has_enough(const double* row, double statistic);
     void begin_step_down();
-    void compare(const double* row);
+    void add_to_step_down(const double* row);
     NullResult make_result();
     void warn_of(const NullResult& result) const;
 
