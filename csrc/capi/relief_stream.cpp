@@ -74,7 +74,8 @@ fastfs_relief_options read_stream_options(const fastfs_relief_options* given, st
     return o;
 }
 
-// Checks `merged`: for each of n_classes classes the merged class that holds it, 0..n_merged - 1.
+// Throws unless `merged` gives each of n_classes classes the merged class that holds it, from 0 to n_merged - 1, none
+// of them empty.
 void require_merged(const std::int64_t* merged, std::int64_t n_classes, std::int64_t n_merged) {
     require_array(merged, "merged");
     require(n_merged >= 2 && n_merged <= n_classes, "n_merged must be from 2 to the ", n_classes, " classes; got ",

@@ -25,7 +25,8 @@ Matrix read_genotypes(const fastfs_matrix* X_) {
     return X;
 }
 
-// Throws unless the numbers of a target, its permutations and the covariates are valid for n samples.
+// Throws unless y, its n_labelings permutations and the covariates are finite numbers for n samples, and labelings is
+// null.
 void require_numeric_target(const fastfs_snp_pairs_options& o, std::int64_t n) {
     require_numbers(o.y, n, "y");
     require(!o.labelings, "labelings must be null with y: give y_permutations");

@@ -7,7 +7,8 @@
 
 namespace fastfs::core {
 
-// Subtracts the column of the largest pivot from A until none exceeds its `least`; returns the pivots, and sets R.
+// Subtracts the outer product of the column of the largest pivot from A until no pivot exceeds its `least`; returns the
+// pivots in order, and sets R.
 std::vector<std::int64_t> pivoted_cholesky(std::int64_t b, double* A, const std::vector<double>& least,
                                            std::vector<double>& R) {
     std::vector<std::int64_t> order;

@@ -134,6 +134,7 @@ void pencil_by_eigenvalues(std::int64_t n, double* D, Buffer<double>& S, Run& ru
 
 }  // namespace
 
+// Throws for the first value of K that isn't finite, or that differs from its mirror image by more than rounding.
 void require_symmetric(std::int64_t n, const double* K, const char* name) {
     double largest = 0;
     for (std::int64_t i = 0; i < n; ++i) {

@@ -37,6 +37,8 @@ struct RiskSums {
 
 }  // namespace
 
+// Returns p coefficients by Newton's method; the sums of the risk sets are added up from the last row of a pool to the
+// first.
 Numbers cox_regression(const RiskSets& sets, std::int64_t p, const std::vector<char>& kinds, int kind, Run& run) {
     run.require_memory(16 * p * p, "the regression of the times on the covariates", "give fewer covariates");
     // Calls f(z, eta, sums) for each row of this kind, with the sums of its risk set.

@@ -69,7 +69,8 @@ struct Index {
     double value, variance;
 };
 
-// Returns the stability index of Nogueira et al. (definition 4) and its variance (theorem 7).
+// Returns the stability index of Nogueira et al. (definition 4) and its variance (theorem 7); throws if all selections
+// are empty or complete.
 Index nogueira_index(const fastfs_stability_options& o, const double* frequencies) {
     const auto M = static_cast<double>(o.n_selections), d = static_cast<double>(o.n_features);
     const double k = static_cast<double>(o.begins[o.n_selections]) / M;

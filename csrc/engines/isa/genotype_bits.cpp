@@ -437,6 +437,7 @@ inline HalfWord subtract(HalfWord a, HalfWord b, HalfWord& borrow) {
 // is faster.
 constexpr int kGapPlanes = 4;
 
+// Tests if a bit of x is 1.
 inline bool any(HalfWord x) {
 #if defined(__AVX2__)
     return !_mm256_testz_si256(__builtin_bit_cast(__m256i, x), __builtin_bit_cast(__m256i, x));

@@ -19,7 +19,8 @@ constexpr int kSumRows = kManyRegisters ? 8 : 4;
 // Copies n samples of kPanel features, `stride` apart, less the shifts of the features, to a panel, which can be x
 // itself; adds the copied values and their squares to `sums` and `squares`.
 template <class T>
-void shift(const T* x, std::int64_t stride, std::int64_t n, const T* shifts, T* panel, double* sums, double* squares) {
+void copy_shifted(const T* x, std::int64_t stride, std::int64_t n, const T* shifts, T* panel, double* sums,
+                  double* squares) {
     using V = Vector<T>;
     constexpr int kLanes = V::kLanes, kAtOnce = 8;  // samples that are summed in T
     typedef double Doubles __attribute__((vector_size(kLanes * sizeof(double))));
@@ -73,8 +74,8 @@ inline void gram_block(const T* __restrict left, const T* __restrict right, std:
     }
 }
 
-// Does as gram_block for up to kSumRows rows and three registers of columns, and writes only the rows x cols part that
-// the tile has room for.
+// Sets a tile of at most kSumRows rows and three registers of columns to inner products, or adds them to it (add), as
+// gram_block does, but writes only the rows x cols part that the tile has room for.
 template <class T>
 void gram_edge(const T* left, const T* right, std::int64_t n, bool add, T* tile, std::int64_t ld, std::int64_t rows,
                std::int64_t cols) {
@@ -447,8 +448,9 @@ extern const TableIsa FASTFS_GLUE(tables_, FASTFS_ISA_NAME);        // in genoty
 extern const Isa FASTFS_GLUE(isa_, FASTFS_ISA_NAME);
 constexpr Isa FASTFS_GLUE(isa_, FASTFS_ISA_NAME) = {
     FASTFS_TEXT(FASTFS_ISA_NAME),
-    {shift<float>, gram<float>, sqdist<float>, rbf<float>, exp_neg<float>, all_within<float>, squared_distance<float>},
-    {shift<double>, gram<double>, sqdist<double>, rbf<double>, exp_neg<double>, all_within<double>,
+    {copy_shifted<float>, gram<float>, sqdist<float>, rbf<float>, exp_neg<float>, all_within<float>,
+     squared_distance<float>},
+    {copy_shifted<double>, gram<double>, sqdist<double>, rbf<double>, exp_neg<double>, all_within<double>,
      squared_distance<double>},
     store<float, float>,
     store<double, float>,
