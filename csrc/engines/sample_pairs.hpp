@@ -76,7 +76,7 @@ struct GroupedNeighbors {
 // Takes the targets t0 + t of `left` and the features k0..k0 + n - 1. Row g of sums (ld apart) is the sum over group g
 // of a target of strength * difference. Row g of counts sums the weights of neighbours that have the feature, and is 0
 // if the target lacks it. combine adds the contribution of the target to rows of its `out` (out_ld apart). target_sums
-// adds the contributions of all targets to out, n_out x n_features. difference: kKnown, kDiffer or kRamp.
+// adds the contributions of all targets to out, n_out x n_features. difference: any but kAbsolute.
 using CombineGroups = std::function<void(std::int64_t t, std::int64_t k0, std::int64_t n, const double* sums,
                                          const double* counts, std::int64_t ld, double* out, std::int64_t out_ld)>;
 template <class T>
