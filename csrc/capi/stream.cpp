@@ -124,7 +124,7 @@ fastfs_status fastfs_stream_copy(const fastfs_stream* stream, fastfs_stream** co
     });
 }
 
-// Adds the rows of a block, with as many columns as the stream has, to the current pass.
+// Adds the rows of a block to the current pass; throws unless it has the n_cols columns of the stream.
 fastfs_status fastfs_stream_update(fastfs_stream* stream, const fastfs_block* block, const fastfs_run* run_) {
     return guarded([&] {
         const Use use(stream, "stream");
@@ -212,7 +212,7 @@ int64_t fastfs_stream_size(const fastfs_stream* stream) {
     });
 }
 
-// Writes a header and the state of this pass to `bytes`, whose size must be that of fastfs_stream_size.
+// Writes a header and the state of this pass to `bytes`; n_bytes must be the number that fastfs_stream_size returns.
 fastfs_status fastfs_stream_save(const fastfs_stream* stream, void* bytes, int64_t n_bytes) {
     return guarded([&] {
         const Use use(stream, "stream");

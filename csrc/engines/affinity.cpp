@@ -205,8 +205,8 @@ class CustomKernel {
     const double largest_;
 };
 
-// Returns true if single precision serves: for few samples, values whose squares are normal numbers, small exponents,
-// and kernels other than custom ones.
+// Returns true if single precision serves: for few samples, values with squares that are normal numbers, small
+// exponents, and kernels other than custom ones.
 template <class T>
 bool float_tiles_serve(const Features<T>& features, const Kernel& kernel) {
     constexpr std::int64_t kManySamples = 16384;

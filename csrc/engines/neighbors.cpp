@@ -503,7 +503,7 @@ void nearest_features(const Samples& X, const std::vector<std::int64_t>& rows, s
 }
 
 // Writes near features and distances: searches the probed lists, then the lists of the neighbours found there, and
-// measures the recall on sampled features, whose neighbours become exact.
+// measures the recall on sampled features. Their neighbours become exact.
 ListedNeighbors nearest_features_by_lists(const Samples& X, const std::vector<std::int64_t>& rows,
                                           std::int64_t n_neighbors, std::uint64_t seed, Run& run,
                                           std::int64_t* neighbors, double* distances, double end) {

@@ -96,7 +96,7 @@ Matrix panels_matrix(const Buffer<T>& values, std::int64_t n_samples, std::int64
 
 }  // namespace
 
-// Packs the scaled values panel by panel, and describes them as a matrix whose columns are places of the features.
+// Packs the scaled values panel by panel, and describes them as a matrix with the places of the features as columns.
 template <class T>
 PackedPanels<T>::PackedPanels(const ScaledFeatures& data, Run& run)
     : values_(memory(data.n_samples(), data.n_features()) / static_cast<std::int64_t>(sizeof(T))),
