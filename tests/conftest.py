@@ -101,3 +101,9 @@ def inside(monkeypatch, capsys):
         return subprocess.CompletedProcess(arguments, code, *capsys.readouterr())
 
     return run
+
+
+@pytest.fixture
+def no_figures(monkeypatch):
+    """Leave the pictures of a report blank but those of pairs: most of its time, of which its numbers know nothing."""
+    monkeypatch.setattr("fastfs._report.figures.Figures._draw", lambda *_: "<svg></svg>")

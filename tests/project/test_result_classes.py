@@ -65,7 +65,7 @@ CALLS = {
     "LdClumps": lambda: fastfs.ld_clumps(G, RNG.random(30)),
     "AssessResult": lambda: fastfs.assess(FEW, Y, methods=["relieff", "projse"], n_repeats=1),
     "Report": lambda: fastfs.report(
-        FEW, Y, methods=("multisurf", "projse"), n_permutations=9, n_subsamples=4, n_repeats=0
+        FEW, Y, methods=("multisurf", "projse"), n_permutations=9, n_subsamples=4, n_repeats=0, n_pairs=0
     ),
 }
 

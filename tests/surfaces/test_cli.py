@@ -394,16 +394,17 @@ def test_info_needs_neither_pandas_nor_matplotlib(tmp_path):
     assert re.search(r"gram float64 +[0-9.e+]+ GFLOP/s", finished.stdout)
 
 
-def test_version_and_help(tmp_path):
+def test_version_and_help(tmp_path, inside, monkeypatch):
     """Without scikit-learn, which takes a second to import."""
     finished = run("--version", cwd=tmp_path, script=without("sklearn", "scipy"))
     assert finished.stdout.strip() == fastfs.__version__, finished.stderr
-    bare = run(cwd=tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    bare = inside(cwd=tmp_path)
     assert bare.returncode == 0
     assert "fastfs report table.csv --label class --out page.html" in bare.stdout  # a page by one command
     for command in ("score", "demo", "info"):
         assert command in bare.stdout
-    assert "--label" in run("score", "--help", cwd=tmp_path, env={**os.environ, "COLUMNS": "200"}).stdout
+    assert "--label" in inside("score", "--help", cwd=tmp_path).stdout
 
 
 def options_in(text):
@@ -471,18 +472,16 @@ def test_an_option_of_other_methods_names_these(table, inside):
     assert "Method 'im4e' takes no --given, because it fits all weights together" in finished.stderr
 
 
-def test_warnings_are_one_line_each(table):
-    script = """
-import warnings, fastfs
-fit = fastfs.ManiFeSt.fit
-def warned(self, X, y):
-    warnings.warn("g5 is\\n constant.", fastfs.DataWarning)
-    return fit(self, X, y)
-fastfs.ManiFeSt.fit = warned
-"""
-    finished = run(
-        "score", table, "--label", "status", "--method", "manifest", "--out", "r.csv", cwd=table.parent, script=script
-    )
+@pytest.mark.filterwarnings("default::fastfs.DataWarning")
+def test_warnings_are_one_line_each(table, inside, monkeypatch):
+    fit = fastfs.ManiFeSt.fit
+
+    def warned(self, X, y):
+        warnings.warn("g5 is\n constant.", fastfs.DataWarning, stacklevel=1)
+        return fit(self, X, y)
+
+    monkeypatch.setattr(fastfs.ManiFeSt, "fit", warned)
+    finished = inside(*SCORE, "--out", "r.csv", cwd=table.parent)
     assert finished.returncode == 0, finished.stderr
     warning, _summary = finished.stderr.splitlines()
     assert warning == "Warning: g5 is constant."
@@ -705,16 +704,25 @@ def test_missing_extra(module, extra, arguments, table):
     assert sorted(path.name for path in table.parent.iterdir()) == ["cells.csv", *names]
 
 
-@pytest.mark.parametrize("file", ["cells.csv", "cells.npz"])
-def test_text_and_npz_need_no_further_package(table, file):
+def test_text_and_npz_need_no_further_package(table):
     np.savez(table.parent / "cells.npz", X=X, status=Y, feature_names=NAMES)
-    script = without("pandas", "pyarrow", "anndata", "h5py", "matplotlib")
-    arguments = "score", file, "--label", "status", "--method", "manifest"
-    finished = run(*arguments, cwd=table.parent, script=script)
+    script = (
+        without("pandas", "pyarrow", "anndata", "h5py", "matplotlib")
+        + """
+from fastfs.__main__ import main
+arguments = sys.argv[1:]
+sys.argv[2] = "cells.npz"
+assert main() == 0
+sys.argv[1:] = arguments
+"""
+    )
+    finished = run(*SCORE, cwd=table.parent, script=script)
     assert finished.returncode == 0, finished.stderr
-    assert "g0" in finished.stdout
+    assert finished.stdout.count("g0") == 2
 
 
+# As `fastfs score` begins: importing scikit-learn would take most of a test.
+AS_SCORE = "from fastfs._estimators import do_without_sklearn; do_without_sklearn()"
 INTERRUPTIBLE = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
 
 
@@ -723,6 +731,7 @@ def test_ctrl_c_during_the_work(tmp_path):
     # because the callback is called at most 20 times a second, and never in a short call.
     script = f"""
 {INTERRUPTIBLE}
+{AS_SCORE}
 import fastfs
 fit = fastfs.ManiFeSt.fit
 def interrupted(self, X, y):
@@ -800,13 +809,13 @@ def test_nohup_holds_while_writing(table):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
-def test_the_next_run_sweeps_up_after_a_kill(table):
+def test_the_next_run_sweeps_up_after_a_kill(table, inside):
     script = SIGNAL.format(name="SIGKILL", action="SIG_DFL").replace("signal.signal(", "(", 1)  # it can't be set
     finished = run(*SCORE, "--out", "r.csv", cwd=table.parent, script=script)
     assert finished.returncode == -signal.SIGKILL
     (left,) = set(table.parent.iterdir()) - {table}  # what nobody could remove
     os.utime(left, (0, 0))
-    assert run(*SCORE, "--out", "r.csv", cwd=table.parent).returncode == 0
+    assert inside(*SCORE, "--out", "r.csv", cwd=table.parent).returncode == 0
     assert sorted(path.name for path in table.parent.iterdir()) == ["cells.csv", "r.csv"]
 
 
@@ -846,7 +855,7 @@ def test_full_standard_output_is_named(table, arguments, unbuffered):
 
 
 def test_a_fault_of_ours_is_not_blamed_on_the_user(table):
-    script = "import fastfs\ndef broken(self, X, y): raise KeyError('ours')\nfastfs.ManiFeSt.fit = broken"
+    script = f"{AS_SCORE}\nimport fastfs\ndef broken(self, X, y): raise KeyError('ours')\nfastfs.ManiFeSt.fit = broken"
     finished = run("score", table, "--label", "status", "--method", "manifest", cwd=table.parent, script=script)
     assert finished.returncode == 1
     assert "Traceback" in finished.stderr
@@ -1132,12 +1141,13 @@ def test_alpha_keeps_significant_features(trial, tmp_path, capsys):
     assert len((tmp_path / "none.csv").read_text().splitlines()) == 1
 
 
-def test_warnings_of_a_test_come_once(trial, tmp_path):
+@pytest.mark.filterwarnings("always::fastfs.DataWarning")
+def test_warnings_of_a_test_come_once(trial, tmp_path, inside):
     _, table = trial
     arguments = ["score", "trial.csv", "--label", "state", "--method", "relieff", "--permutations", "19"]
     arguments += [part for name in list(table)[6:-1] for part in ("--ignore", name)]
     arguments += ["--method-option", "n_neighbors=40"]
-    said = run(*arguments, cwd=tmp_path).stderr.splitlines()
+    said = inside(*arguments, cwd=tmp_path).stderr.splitlines()
     assert [line for line in said if line.startswith("Warning: n_neighbors = 40")] == said[:1]
 
 
@@ -1632,10 +1642,11 @@ def test_given_features(table, inside):
     assert "--given holds 'g9'" in failed.stderr
 
 
-def test_feature_groups(table):
+@pytest.mark.filterwarnings("default::fastfs.DataWarning")
+def test_feature_groups(table, inside):
     (table.parent / "sets.gmt").write_text("one\tx\tg0\tg1\ntwo\tx\tg2\tunknown\nnone\tx\tother\n")
     options = ["relieff", "--permutations", "19", "--feature-groups", "sets.gmt"]
-    done = run(*SCORE[:-1], *options, "--out", "w.json", cwd=table.parent)
+    done = inside(*SCORE[:-1], *options, "--out", "w.json", cwd=table.parent)
     assert done.returncode == 0, done.stderr
     rows = {
         row["group"]: row for row in json.loads((table.parent / "w.json").read_text())["permutations"]["feature_groups"]
@@ -1649,8 +1660,8 @@ def test_feature_groups(table):
     lacking = "features of feature_groups that the table lacks are left out: unknown, other, and 1 group without others"
     assert lacking in done.stderr
     (table.parent / "sets.gmt").write_text("none\tx\tother\n")
-    failed = run(*SCORE[:-1], *options, cwd=table.parent)
+    failed = inside(*SCORE[:-1], *options, cwd=table.parent)
     assert failed.returncode == 2
     assert "must name features of the table, such as " in failed.stderr
-    failed = run(*SCORE[:-1], "relieff", "--feature-groups", "sets.gmt", cwd=table.parent)
+    failed = inside(*SCORE[:-1], "relieff", "--feature-groups", "sets.gmt", cwd=table.parent)
     assert "--feature-groups is for p-values" in failed.stderr

@@ -98,6 +98,7 @@ def test_outputs_are_what_the_schema_says(folder, inside, name):
 
 
 @pytest.mark.filterwarnings("default")
+@pytest.mark.usefixtures("no_figures")
 def test_the_numbers_of_a_report_are_what_the_schema_says(folder, inside):
     pytest.importorskip("jinja2")
     finished = inside("report", *LABELLED, "--permutations", "9", "--subsamples", "4", "--out", "r.html", cwd=folder)

@@ -116,6 +116,7 @@ except ValueError as error: print(error)
 
 
 @posix
+@pytest.mark.usefixtures("no_figures")
 @pytest.mark.parametrize("out", ["r.json", "r.png", "r.html"])
 def test_input_names_of_any_bytes(table, tmp_path, inside, out):
     source = os.fsencode(tmp_path) + b"/caf\xe9.csv"
@@ -308,6 +309,7 @@ def test_a_table_without_labels_is_converted(table, tmp_path, inside):
     assert anndata.read_h5ad(tmp_path / "cells.h5ad").obs["y"].tolist() == expected.y.tolist()
 
 
+@pytest.mark.usefixtures("no_figures")
 @pytest.mark.parametrize(
     "command",
     [

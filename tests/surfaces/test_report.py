@@ -3,6 +3,7 @@
 import contextlib
 import csv
 import hashlib
+import io
 import itertools
 import json
 import re
@@ -21,6 +22,7 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 import fastfs
+import fastfs.cli
 from covering import together
 from fastfs._methods import METHODS, REPORTED
 from fastfs._report.prose import references_of
@@ -36,7 +38,8 @@ GROUPS = {"shifted": [0, 1, 2], "R & D": [2, 5, 9, 11], "one": [7]}
 ARGUMENTS = {"top": 5, "n_permutations": 19, "n_subsamples": 10, "random_state": 3}
 TWO = {"methods": ("multisurf", "projse")}
 # For what no number of drawn samples decides: a tenth of the time.
-FEW = ARGUMENTS | TWO | {"n_permutations": 3, "n_subsamples": 2, "n_repeats": 0}
+FEW = ARGUMENTS | TWO | {"n_permutations": 3, "n_subsamples": 2, "n_repeats": 0, "n_pairs": 0}
+PAIRS = FEW | {"n_pairs": 2}
 
 
 def write(path):
@@ -57,16 +60,15 @@ def run(*arguments, cwd, script=""):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """One with a table, and the report of it by the command line."""
+    """One with a table, and the report of it by the command line, in this process; another one makes it again below."""
     folder = tmp_path_factory.mktemp("report")
     write(folder / "cells.csv")
-    done = run(
-        *("report", "cells.csv", "--label", "status", "--blocks", "batch", "--out", "report.html"),
-        *("--top", 5, "--permutations", 19, "--subsamples", 10, "--seed", 3, "--feature-groups", "sets.gmt"),
-        cwd=folder,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.splitlines()[-1].startswith("Ranked 30 features of 40 samples by 3 methods; wrote report.html, ")
+    command = ["report", "cells.csv", "--label", "status", "--blocks", "batch", "--out", "report.html", "--top", "5"]
+    command += ["--permutations", "19", "--subsamples", "10", "--seed", "3", "--feature-groups", "sets.gmt"]
+    with contextlib.chdir(folder), contextlib.redirect_stderr(io.StringIO()) as said:
+        assert fastfs.cli.run(command) == 0
+    last = said.getvalue().splitlines()[-1]
+    assert last.startswith("Ranked 30 features of 40 samples by 3 methods; wrote report.html, ")
     return folder
 
 
@@ -216,6 +218,7 @@ def test_card_and_hashes(folder, numbers):
     assert said == "features of feature_groups that the table lacks are left out: BRCA1, and 1 group without others"
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_card_counts_missing_values_and_constant_features():
     holes = X.copy()
     holes[3, 4], holes[:, 7], holes[1:, 8] = np.nan, 2.5, np.nan
@@ -230,6 +233,7 @@ def test_card_counts_missing_values_and_constant_features():
     assert (found["agreement"]["pairs"][0]["kernel_alignment"] is not None) == is_whole
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_arrays_and_files_give_the_same_numbers(folder, numbers):
     found = fastfs.report(
         X, Y, feature_names=NAMES, blocks=BATCH, **ARGUMENTS, n_repeats=0, n_pairs=0, feature_groups=folder / "sets.gmt"
@@ -246,10 +250,11 @@ def test_arrays_and_files_give_the_same_numbers(folder, numbers):
         assert [row[name] for row in ranking] == [values[row["index"]] for row in ranking]
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_sparse_and_genotypes_are_described_as_dense_ones():
     counts = np.random.default_rng(1).integers(0, 3, (40, 12)).astype(np.float64)
     dense, sparse, packed = (
-        fastfs.report(table, Y, **FEW, n_pairs=0).numbers
+        fastfs.report(table, Y, **FEW).numbers
         for table in (counts, scipy.sparse.csr_matrix(counts), fastfs.io.pack_genotypes(counts))
     )
     for other in (sparse, packed):
@@ -260,6 +265,7 @@ def test_sparse_and_genotypes_are_described_as_dense_ones():
         assert ranks == [row["index"] for row in dense["methods"][0]["ranking"]]
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_labels_of_whole_floats_are_classes_and_columns_may_be_named():
     params = {"relieff": {"categorical_features": ["g9", "g10"]}}
     table = X.copy()
@@ -274,6 +280,7 @@ def test_labels_of_whole_floats_are_classes_and_columns_may_be_named():
         assert row["score"] == expected[row["index"]]
 
 
+@pytest.mark.usefixtures("no_figures")
 @pytest.mark.parametrize("how", ["file", "arrays"])
 def test_many_integers_are_classes_as_well(tmp_path, inside, how):
     rng = np.random.default_rng(4)
@@ -288,7 +295,7 @@ def test_many_integers_are_classes_as_well(tmp_path, inside, how):
         assert done.returncode == 0, done.stderr
         found = json.loads((tmp_path / "r.json").read_text())
     else:
-        found = fastfs.report(values, y, **FEW).numbers
+        found = fastfs.report(values, y, **PAIRS).numbers
     scores = fastfs.MultiSURF(target_type="class").fit(values, y).scores_
     best = found["methods"][0]["ranking"][0]
     assert (best["index"], best["score"]) == (2, scores[2])
@@ -299,7 +306,7 @@ def test_pairs_and_groups_of_features():
     tied = X.copy()
     tied[20:, 5] = tied[20:, 6] + 0.05 * tied[20:, 5]
     params = {"disc": {"n_components": 3, "bandwidth_neighbors": 5, "n_groups": 3}}
-    found = fastfs.report(tied, Y, params=params, n_pairs=0, **FEW | {"methods": ("immigrate", "disc")})
+    found = fastfs.report(tied, Y, params=params, **FEW | {"methods": ("immigrate", "disc")})
     immigrate, disc = found.numbers["methods"]
     pairs = fastfs.Immigrate(5, random_state=3).fit(tied, Y).interactions_
     assert [row["weight"] for row in immigrate["findings"]["pairs"]] == pairs["weight"].tolist()
@@ -324,6 +331,7 @@ def test_a_confounded_design_has_rankings_but_no_p_values():
     assert "P-values come from" not in page.text
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_covariates_are_followed_and_cited():
     age = np.random.default_rng(2).integers(20, 80, 40)
     found = fastfs.report(X, Y, covariates=age, **ARGUMENTS | TWO | {"n_repeats": 0, "n_pairs": 0}).numbers
@@ -332,9 +340,10 @@ def test_covariates_are_followed_and_cited():
     assert any("conditional permutation test" in reference for reference in found["references"])
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_a_scale_without_effect_is_no_sensitivity():
     params = {"manifest": {"sigma": "percentile"}}
-    found = fastfs.report(X, Y, params=params, n_pairs=0, **FEW | {"methods": ("manifest", "projse")}).numbers
+    found = fastfs.report(X, Y, params=params, **FEW | {"methods": ("manifest", "projse")}).numbers
     assert found["methods"][0]["sensitivity"] == {"reason": "sigma_factor has no effect with sigma='percentile'."}
     assert "ManiFeSt [1] (sigma = percentile)" in found["text"][0]
 
@@ -471,8 +480,9 @@ def test_new_samples_are_those_of_assess(numbers, page):
     assert "in 5 folds; in each training set features were ranked and scaled" in page.text
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_new_samples_can_be_left_out_and_say_why_they_are_missing(small):
-    few = FEW | {"n_repeats": 1, "n_pairs": 0}
+    few = FEW | {"n_repeats": 1}
     without = small
     assert without.numbers["new_samples"] == {"reason": "n_repeats is 0, so no folds were dealt."}
     assert "Accuracy of new samples:</strong> none, because n_repeats is 0" in without.html
@@ -503,21 +513,22 @@ def test_pairs_are_those_of_interaction_scan(numbers, folder):
     assert "435 pairs of features were tested for interaction" in page.text
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_pairs_under_other_designs_and_what_has_none():
-    without = fastfs.report(X, Y, **FEW, n_pairs=0)
+    without = fastfs.report(X, Y, **FEW)
     assert without.numbers["pairs"] == {"reason": "n_pairs is 0, so no pairs were searched."}
     assert "Pairs:</strong> none, because n_pairs is 0" in without.html
     assert "tested for interaction" not in " ".join(without.numbers["text"])
     donors = np.repeat(np.arange(10), 4)
-    found = fastfs.report(X, Y, **FEW, groups=donors, n_pairs=2).numbers["pairs"]
+    found = fastfs.report(X, Y, **PAIRS, groups=donors).numbers["pairs"]
     expected = fastfs.interaction_scan(X, Y, n_pairs=2, n_permutations=3, groups=donors, random_state=3)
     assert [row["pvalue_max"] for row in found["ranking"]] == expected.pvalues_max.tolist()
     covariates = np.random.default_rng(0).normal(size=40)
-    bare = fastfs.report(X, Y, **FEW | {"n_permutations": 0}, covariates=covariates)
+    bare = fastfs.report(X, Y, **PAIRS | {"n_permutations": 0}, covariates=covariates)
     assert bare.numbers["pairs"]["pvalue"] is None
     assert "pvalue_max" not in bare.numbers["pairs"]["ranking"][0]
     assert bare.numbers["pairs"]["degrees"] == [1, 35]
-    three = fastfs.report(X, np.arange(40) % 3, **FEW).numbers["pairs"]
+    three = fastfs.report(X, np.arange(40) % 3, **PAIRS).numbers["pairs"]
     assert three["degrees"] == [2, 35]
     assert "effect" not in three["ranking"][0]
     values = X.copy()
@@ -526,25 +537,27 @@ def test_pairs_under_other_designs_and_what_has_none():
         "methods": ("multisurf", "surf"),
         "params": {word: {"missing": "ignore"} for word in ("multisurf", "surf")},
     }
-    missing = fastfs.report(values, Y, **FEW | ignore)
+    missing = fastfs.report(values, Y, **PAIRS | ignore)
     assert missing.numbers["pairs"]["reason"].startswith("X must be finite; got NaN or infinity first at row 3, ")
     with pytest.raises(ValueError, match="n_pairs must be at least 0"):
-        fastfs.report(X, Y, **FEW, n_pairs=-1)
+        fastfs.report(X, Y, **FEW | {"n_pairs": -1})
 
 
+@pytest.mark.usefixtures("no_figures")
 @pytest.mark.parametrize("form", [scipy.sparse.csr_matrix, scipy.sparse.csc_matrix, fastfs.io.pack_genotypes])
 def test_pairs_of_stored_forms(form):
     G = np.random.default_rng(0).integers(0, 3, (600, 12)).astype(float)
     y = np.where(G[:, 2] * G[:, 7] > 1, "high", "low")
-    found = fastfs.report(form(G), y, **FEW)
+    found = fastfs.report(form(G), y, **PAIRS)
     first = found.numbers["pairs"]["ranking"][0]
     assert (first["feature_a"][-1], first["feature_b"][-1]) == ("2", "7")
     assert "The strongest pairs: one feature against the other" in found.html
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_too_many_features_for_pairs(monkeypatch):
     monkeypatch.setattr("fastfs._report.study._FEATURES_OF_PAIRS", 29)
-    reason = fastfs.report(X, Y, **FEW).numbers["pairs"]["reason"]
+    reason = fastfs.report(X, Y, **PAIRS).numbers["pairs"]["reason"]
     assert reason.startswith("there are 30 features, and a report searches the pairs of 29 at most")
 
 
@@ -595,6 +608,7 @@ def test_all_files_or_none(small, tmp_path):
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_other_options_of_reading_come_back_by_the_command(tmp_path, inside):
     write(tmp_path / "cells.csv")
     labels = tmp_path / "labels, of samples.csv"
@@ -624,6 +638,7 @@ def change(path, **parts):
     path.write_text(json.dumps(json.loads(path.read_text()) | parts))
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_repeat_names_the_number_that_differs(record, inside):
     path = damaged(record, json.dumps(record[1]))
     methods = json.loads(path.read_text())["methods"]
@@ -639,6 +654,7 @@ def test_repeat_names_the_number_that_differs(record, inside):
     assert "the environment is the same" in done.stdout
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_repeat_names_what_is_another_version(record):
     path = damaged(record, json.dumps(record[1]))
     found = json.loads(path.read_text())
@@ -665,6 +681,7 @@ def test_repeat_of_other_data_does_no_work(copied, inside):
     assert done.stdout.startswith("The data differ: their SHA-256 is ")
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_repeat_finds_the_table_beside_the_report_and_says_that_all_came_back(copied, inside, tmp_path_factory):
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     done = inside("repeat", copied / "report.json", "--threads", 1, "--max-memory", "1G", cwd=elsewhere)
@@ -881,6 +898,7 @@ def test_any_record_is_repeated_or_refused(record, monkeypatch, data):
         assert isinstance(fastfs.repeat(damaged(record, json.dumps(changed))), fastfs.Repetition)
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_a_report_without_permutations(record, tmp_path):
     made = fastfs.report(record[0].with_name("toy.npz"), **FEW | {"n_permutations": 0})
     assert made.numbers["methods"][0]["permutation_test"] == {
