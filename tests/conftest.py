@@ -44,11 +44,13 @@ def pytest_runtest_setup(item):
 @pytest.fixture(scope="session", autouse=True)
 def one_thread_of_others():
     """For NumPy's BLAS, whose part in the tests is the oracles, and scikit-learn's OpenMP: on a busy machine their
-    threads wait for each other.
+    threads wait for each other, and wait busily, which tripled the time of processes that tests start.
 
     A fastfs call sets the threads that it was asked for by itself.
     """
-    with threadpool_limits(1):
+    with threadpool_limits(1), pytest.MonkeyPatch.context() as patched:
+        patched.setenv("OPENBLAS_NUM_THREADS", "1")
+        patched.setenv("OMP_NUM_THREADS", "1")
         yield
 
 

@@ -38,6 +38,8 @@ import warnings
 import numpy as np
 import scipy.sparse
 import fastfs
+from fastfs._estimators import do_without_sklearn
+do_without_sklearn()  # importing it would take half of the time
 
 assert fastfs.info()["isa"] == sys.argv[3]
 given = dict(np.load(sys.argv[1]))

@@ -86,15 +86,15 @@ def tool(function, dask=False, **options):
     return call
 
 
-for form in ("csr", "csc"):
-    for surface, code in json.loads(sys.argv[1]).items():
-        if not (child := os.fork()):
-            *before, last_line = code.splitlines()
+for surface, code in json.loads(sys.argv[1]).items():
+    if not (child := os.fork()):
+        *before, last_line = code.splitlines()
+        for form in ("csr", "csc"):
             exec("\\n".join(before), globals())
             print(json.dumps([surface, form, eval(last_line, globals())]), flush=True)
-            os._exit(0)
-        if status := os.waitpid(child, 0)[1]:
-            print(json.dumps([surface, form, f"ended with {status}"]), flush=True)
+        os._exit(0)
+    if status := os.waitpid(child, 0)[1]:
+        print(json.dumps([surface, "one of both", f"ended with {status}"]), flush=True)
 """
 
 # What is called with a matrix of 40 samples x 30 features.

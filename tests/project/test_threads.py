@@ -103,7 +103,7 @@ import os, signal
 import numpy as np
 import fastfs
 
-X = np.random.default_rng(0).normal(size=(40, 600))
+X = np.random.default_rng(0).normal(size=(40, 300))
 y = np.arange(40) % 2
 
 def work():

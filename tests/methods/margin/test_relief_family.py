@@ -176,6 +176,8 @@ def test_float32(name, table):
 IN_A_PROCESS = """
 import pickle, sys, warnings
 import fastfs
+from fastfs._estimators import do_without_sklearn
+do_without_sklearn()  # importing it would take half of the time
 warnings.simplefilter("ignore", fastfs.DataWarning)
 with open(sys.argv[1], "rb") as file:
     cases = pickle.load(file)
@@ -347,8 +349,9 @@ def test_a_stage_whose_call_is_canceled_stays_as_it_is(weighs):
         return found / np.abs(found).max()
 
     changed = stage()
+    before = scores(changed)
     use(changed)
-    before, after = scores(stage()), scores(changed)
+    after = scores(changed)
     assert np.abs(before - after).max() > 0.01
     for number in (1, 2):
         tried, reports = stage(), []

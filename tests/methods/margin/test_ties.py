@@ -213,6 +213,8 @@ def test_subtracted_distances_of_0():
 IN_A_PROCESS = """
 import pickle, sys, warnings
 import fastfs
+from fastfs._estimators import do_without_sklearn
+do_without_sklearn()  # importing it would take half of the time
 warnings.simplefilter("ignore", fastfs.DataWarning)
 with open(sys.argv[1], "rb") as file:
     cases = pickle.load(file)

@@ -593,7 +593,7 @@ def test_bad_labels_of_a_chunk(labels, classes, part):
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs signal.setitimer")
 def test_an_interrupted_chunk_changes_nothing(interrupt):
     model = ProjSe(center=True, n_jobs=1).partial_fit(X[:250], Y[:250])
-    windows = np.lib.stride_tricks.sliding_window_view(np.zeros(100_000_019), 20)  # which takes no memory
+    windows = np.lib.stride_tricks.sliding_window_view(np.zeros(50_000_019), 20)  # which takes no memory
     endless = windows, windows[:, :4]
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
