@@ -214,7 +214,10 @@ def test_methods_that_need_no_blas(build, package, python_script):
     assert said[-1].startswith("no BLAS is registered")
 
 
-def test_numba_function(samples):
+def test_numba_function(samples, monkeypatch):
+    import numba
+
+    monkeypatch.setattr(numba.config, "OPT", type(numba.config.OPT)(0))  # compiling takes the time
     module = load(EXAMPLES / "score_numba.py", "score_numba")
     X, y = samples
     X = X.copy()

@@ -1,6 +1,7 @@
 """Completion of the command line by the Tab key, as bash asks for it."""
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from covering import together
+from fastfs.__main__ import main
 from fastfs._methods import METHODS
 from fastfs.io._header import column_names
 from fastfs.io._options import ReadOptions
@@ -66,19 +69,42 @@ def test_the_tab_key_in_other_shells(tmp_path, shell):
     }[shell], finished.stderr  # fmt: skip
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="bash isn't installed")
-def test_the_tab_key(tmp_path):
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "t.csv").write_text(TABLE)
     (tmp_path / "broken.h5ad").write_text("not HDF5")
-    presses = "".join(f"press {words} &> {i} &\n" for i, (words, _) in enumerate(CASES))
+    return tmp_path
+
+
+@together
+@pytest.mark.parametrize("words, expected", CASES)
+def test_words_that_fit(folder, monkeypatch, capsys, words, expected):
+    """As bash asks for them, in this process."""
+    words = shlex.split(words)
+    monkeypatch.setattr("sys.argv", ["fastfs"])
+    monkeypatch.setenv("_FASTFS_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "\n".join(["fastfs", *words]))
+    monkeypatch.setenv("COMP_CWORD", str(len(words)))
+    with pytest.raises(SystemExit):
+        main()
+    out, err = capsys.readouterr()
+    assert (out + err).strip().split("\n") == expected
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash isn't installed")
+def test_the_tab_key(folder):
+    """A column with a space, one behind a comma, and no word."""
+    tmp_path, few = folder, [CASES[1], CASES[3], CASES[7]]
+    presses = "".join(f"press {words} &> {i} &\n" for i, (words, _) in enumerate(few))
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     finished = subprocess.run(
         ["bash", "--norc", "-c", f"{SCRIPT}{presses}wait"], cwd=tmp_path, env=os.environ | {"PATH": path},
         capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert finished.returncode == 0, finished.stderr
-    found = [(tmp_path / str(i)).read_text().strip().removesuffix("|").split("|") for i in range(len(CASES))]
-    assert found == [expected for _, expected in CASES]
+    found = [(tmp_path / str(i)).read_text().strip().removesuffix("|").split("|") for i in range(len(few))]
+    assert found == [expected for _, expected in few]
 
 
 def test_names_of_many_columns_begin_with_those_of_words(tmp_path):

@@ -335,8 +335,8 @@ def test_a_stage_whose_call_is_canceled_stays_as_it_is(weighs):
     """A call sees that it is canceled at a report, of which there is one each 0.05 s; this one takes several times as
     long on fast machines, too."""
     rng = np.random.default_rng(7)
-    X, y = rng.normal(size=(3000, 3000)), np.arange(3000) % 2
-    some, weights = np.arange(1450, 3000), rng.uniform(0.5, 2, 1550) if weighs else None
+    X, y = rng.normal(size=(3000, 2000)), np.arange(3000) % 2
+    some, weights = np.arange(450, 2000), rng.uniform(0.5, 2, 1550) if weighs else None
 
     def stage():
         return load_core().Margin(X, {"scaling": "range", "keep": "manhattan"}, Run(1))
