@@ -109,21 +109,25 @@ def null_data(kind: str, rng: np.random.Generator, n: int = 80, p: int = 15) -> 
 
 
 def level(make: Callable[[int], Any], n_sets: int, correlation: str) -> str:
-    """Return the share of data sets in which the strongest pair has p <= .05, with 99 labelings."""
-    rejected, tested = 0, 0
+    """Return the share of data sets in which the strongest pair has p <= .05, with 99 labelings, and that of warnings
+    of heavy tails.
+    """
+    rejected, tested, warned = 0, 0, 0
     for seed in range(n_sets):
         X, y, design = make(seed)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", fastfs.DataWarning)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", fastfs.DataWarning)
             found = fastfs.differential_correlation(
                 X, y, correlation=correlation, n_permutations=99, random_state=seed, n_threads=1, **design
             )
+        warned += any(getattr(warning.message, "code", None) == "heavy_tails" for warning in caught)
         if found.pvalue is not None:
             tested += 1
             rejected += found.pvalue <= 0.05
     if not tested:
         return "no p-value"
-    return f"{rejected / tested:.3f}" + f" of {tested} sets with a p-value" * (tested < n_sets)
+    of = f" of {tested} sets with a p-value" * (tested < n_sets) + f", warns {warned / n_sets:.3f}" * (warned > 0)
+    return f"{rejected / tested:.3f}{of}"
 
 
 def levels(make: Callable[[int], Any], n_sets: int) -> str:
@@ -237,17 +241,22 @@ def errors_of_batches(n_sets: int) -> None:
 def data_of_classes(kind: str, seed: int) -> Any:
     """Return features of noise, three classes of 30 samples, and the design; donors are 18 of five samples.
 
-    A covariate goes with the classes and moves all features by one and a half of their deviations.
+    A covariate goes with the classes and moves all features by one and a half of their deviations. "tied" are then
+    the first two features in the first class.
     """
     rng = np.random.default_rng([seed, 5])
     if kind.startswith("covariate"):
         covariate = rng.normal(size=90)
-        labels = np.argsort(np.argsort(covariate + rng.normal(size=90))) // 30
-        X = rng.normal(size=(90, 15)) + 1.5 * covariate[:, None]
-        if kind == "covariate, taken out of the features":
-            model = np.column_stack([np.ones(90), covariate])
-            X -= model @ np.linalg.lstsq(model, X, rcond=None)[0]
-        return X, labels, {} if kind == "covariate, not given" else {"covariates": covariate}
+        labels = np.argsort(np.argsort(covariate + rng.normal(size=90))) // (45 if "two" in kind else 30)
+        X = rng.normal(size=(90, 15))
+        if "tied" in kind:
+            X[:, 1] += 1.5 * X[:, 0] * (labels == 0)
+        X += 1.5 * covariate[:, None]
+        if "counts" in kind:
+            X = rng.poisson(np.exp(0.5 * X)).astype(float)
+        if "0 and 1" in kind:
+            X = (np.quantile(X, 0.7, axis=0) < X).astype(float)
+        return X, labels, {} if "not given" in kind else {"covariates": covariate}
     donor = np.repeat(np.arange(18), 5)
     labels = rng.permutation(np.arange(18) % 3)[donor] if kind == "whole donors" else rng.permutation(90) % 3
     X = rng.standard_t(3, size=(90, 15)) if kind == "own t3" else rng.normal(size=(90, 15))
@@ -263,10 +272,14 @@ def data_of_classes(kind: str, seed: int) -> Any:
 def errors_of_classes(n_sets: int) -> None:
     """Print shares for three classes."""
     print(f"15 features, 3 x 30 samples, {n_sets} sets, standard error {np.sqrt(0.05 * 0.95 / n_sets):.3f}")
-    of_covariates = ("covariate", "covariate, taken out of the features", "covariate, not given")
+    of_covariates = [
+        f"covariate{two}{kind}"
+        for two in ("", ", two classes")
+        for kind in ("", ", counts", ", 0 and 1", ", not given", ", tied", ", tied, not given")
+    ]
     for kind in ("normal", "means and scales", "own t3", "counts", "whole donors", *of_covariates):
         text = levels(lambda seed, kind=kind: data_of_classes(kind, seed), n_sets)
-        print(f"{kind:<38} {text}", flush=True)
+        print(f"{kind:<42} {text}", flush=True)
     recall(along_numbers=False)
 
 

@@ -32,6 +32,7 @@ py::dict differential_correlation(const py::object& X_, const py::object& labels
     result["rare"] = view(r.rare, {n_cols});
     result["copies"] = view(r.copies, {std::min<py::ssize_t>(r.n_copies, FASTFS_CORRELATION_LISTED), 2});
     result["n_copies"] = r.n_copies;
+    result["error"] = r.error;
     return result;
 }
 

@@ -70,6 +70,15 @@ void require_labelings(const std::int64_t* labelings, std::int64_t n_labelings, 
     for (std::int64_t b = 0; b < n_labelings; ++b) require_in_range(labelings + b * n_rows, n_rows, n_classes);
 }
 
+// Throws unless n_covariates fits n_rows samples and all covariates are finite.
+void require_covariates(const double* covariates, std::int64_t n_covariates, std::int64_t n_rows) {
+    require(n_covariates >= 0 && n_covariates <= n_rows, "n_covariates must be from 0 to the ", n_rows,
+            " samples; got ", n_covariates);
+    if (n_covariates == 0) return;
+    require_array(covariates, "covariates");
+    require_numbers(covariates, n_rows * n_covariates, "covariates");
+}
+
 // Throws for the first of n values that isn't finite or is below `least`, and names its place.
 void require_numbers(const double* values, std::int64_t n, const char* name, Name (*place)(std::int64_t),
                      double least) {

@@ -52,6 +52,9 @@ void require_features(const std::int64_t* features, std::int64_t n, std::int64_t
 void require_labelings(const std::int64_t* labelings, std::int64_t n_labelings, std::int64_t n_rows,
                        std::int64_t n_classes);
 
+// Checks n_covariates (0 or more) columns of n_rows numbers.
+void require_covariates(const double* covariates, std::int64_t n_covariates, std::int64_t n_rows);
+
 // Refuses values that aren't finite and at least `least`; `place` names the object of a value.
 void require_numbers(const double* values, std::int64_t n, const char* name, Name (*place)(std::int64_t) = Name::row,
                      double least = std::numeric_limits<double>::lowest());

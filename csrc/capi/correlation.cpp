@@ -28,6 +28,7 @@ fastfs_differential_correlation_options read_correlation_options(const fastfs_di
     const std::int64_t n_features = o.features ? o.n_features : X.n_cols();
     require(n_features >= 2, "X must have two features or more, which make pairs; got one");
     require_size(n_features, 2, "the number of features");
+    require_covariates(o.covariates, o.n_covariates, X.n_rows());
     require_labelings(o.labelings, o.n_labelings, X.n_rows(), o.n_classes);
     return o;
 }

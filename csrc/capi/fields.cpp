@@ -364,6 +364,8 @@ const std::vector<Field>& fields_of(const fastfs_differential_correlation_option
         {"n_labelings", &O::n_labelings},
         {"wholes", &O::wholes, kFlag},
         {"n_classes", &O::n_classes},
+        {"covariates", &O::covariates, Sizes{"n_rows", "n_covariates"}},
+        {"n_covariates", &O::n_covariates},
     };
     return fields;
 }

@@ -75,12 +75,7 @@ fastfs_interaction_options read_interaction_options(const fastfs_interaction_opt
     const std::int64_t n_features = o.features ? o.n_features : X.n_cols();
     require(other || n_features >= 2, "X must have two features or more, which make pairs; got one");
     require_size(n_features, 1, "the number of features");
-    require(o.n_covariates >= 0 && o.n_covariates <= X.n_rows(), "n_covariates must be from 0 to the ", X.n_rows(),
-            " samples; got ", o.n_covariates);
-    if (o.n_covariates > 0) {
-        require_array(o.covariates, "covariates");
-        require_numbers(o.covariates, X.n_rows() * o.n_covariates, "covariates");
-    }
+    require_covariates(o.covariates, o.n_covariates, X.n_rows());
     require_target(labels, y, o, X.n_rows());
     require(!o.along || y, "y must be given with along; got labels: compare classes by differential correlation");
     require_permutations(o, X.n_rows());

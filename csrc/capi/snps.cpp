@@ -31,12 +31,7 @@ void require_numeric_target(const fastfs_snp_pairs_options& o, std::int64_t n) {
     require_numbers(o.y, n, "y");
     require(!o.labelings, "labelings must be null with y: give y_permutations");
     require(o.n_labelings >= 0, "n_labelings must be at least 0; got ", o.n_labelings);
-    require(o.n_covariates >= 0 && o.n_covariates <= n, "n_covariates must be from 0 to the ", n, " samples; got ",
-            o.n_covariates);
-    if (o.n_covariates > 0) {
-        require_array(o.covariates, "covariates");
-        require_numbers(o.covariates, n * o.n_covariates, "covariates");
-    }
+    require_covariates(o.covariates, o.n_covariates, n);
     if (o.n_labelings == 0) return;
     require_fits(o.n_labelings, n, "the labelings");
     require_array(o.y_permutations, "y_permutations");

@@ -12,7 +12,10 @@
 
 #include "correlation/class_difference.hpp"
 #include "correlation/standard_rows.hpp"
+#include "engines/basis.hpp"
 #include "engines/columns.hpp"
+#include "engines/feature_rows.hpp"
+#include "engines/heavy_tails.hpp"
 #include "engines/isa/tiles.hpp"
 #include "engines/permuted_pairs.hpp"
 #include "engines/strongest.hpp"
@@ -300,6 +303,25 @@ std::int64_t labelings_at_once(std::int64_t n_features, std::int64_t n_samples, 
     return std::min(std::clamp<std::int64_t>(kPackedBytes / bytes, 1, wanted), n_labelings);
 }
 
+// Returns a basis of covariates, row by row, less their means in the classes; samples are class after class.
+Basis centred_covariates(const Classes& classes, const double* values, std::int64_t n_covariates) {
+    Basis basis(classes.n_samples());
+    for (std::int64_t l = 0; l < n_covariates; ++l) {
+        Numbers column;
+        for (const std::int64_t i : classes.order) column.push_back(values[i * n_covariates + l]);
+        if (!standardise(column)) continue;
+        double squares = 0;
+        for (std::int64_t c = 0; c < classes.n_classes(); ++c) {
+            double* of_class = column.data() + classes.begins[at(c)];
+            const auto [mean, length] = moments(of_class, classes.size(c));
+            for (std::int64_t s = 0; s < classes.size(c); ++s) of_class[s] -= mean;
+            squares += length * length;
+        }
+        if (squares > 0) basis.add_column(std::move(column));
+    }
+    return basis;
+}
+
 class Search {
   public:
     Search(const StandardRows& data, const CorrelationLabeling& truth,
@@ -509,12 +531,14 @@ void differential_correlation(const Matrix& X, const Classes& classes,
                                               StandardRows::Moves::memory(n) + 8 * options.n_pairs) +
                                    4 * tiles;
     run.require_memory(StandardRows::memory(p, n) + std::max(observing, permuting) +
-                           (134 + 8 * n_classes) * options.n_pairs + 8 * options.n_labelings + 64 * n + 32 * X.n_cols(),
+                           (134 + 8 * n_classes) * options.n_pairs + 8 * options.n_labelings +
+                           (64 + 8 * options.n_covariates) * n + 32 * X.n_cols(),
                        {"the search among ", p, " features"}, "give fewer features or a smaller n_pairs");
 
     const bool ranks = options.correlation == FASTFS_SPEARMAN;
     run.step("reading", 0.01);
-    const StandardRows data(X, wanted, classes, ranks, options.wholes != 0, run);
+    const Basis covariates = centred_covariates(classes, options.covariates, options.n_covariates);
+    const StandardRows data(X, wanted, classes, covariates, ranks, options.wholes != 0, run);
     require(data.n_features() >= 2, "X must have two features or more that vary in ", n_classes > 2 ? "all" : "both",
             " classes; got ", data.n_features(), " of ", p);
     result.set_zeros(result.scores, X.n_cols());
@@ -523,8 +547,9 @@ void differential_correlation(const Matrix& X, const Classes& classes,
     for (const std::int64_t column : data.constant) result.constant[column] = 1;
     for (const std::int64_t column : data.rare) result.rare[column] = 1;
     if (const std::size_t n_constant = data.constant.size(); n_constant > 0) {
-        warn("constant", {n_constant, n_constant == 1 ? " feature is" : " features are",
-                          " constant in a class and left out, having no correlation: ", list_columns(data.constant)});
+        warn("constant", {n_constant, n_constant == 1 ? " feature is" : " features are", " constant in a class",
+                          options.n_covariates > 0 ? " given the covariates" : "",
+                          " and left out, having no correlation: ", list_columns(data.constant)});
     }
     if (const std::size_t n_rare = data.rare.size(); n_rare > 0 && options.wholes) {
         warn("rare_values",
@@ -533,7 +558,9 @@ void differential_correlation(const Matrix& X, const Classes& classes,
               " one value in more than three fourths of a class, so that few groups decide on the correlation: leave ",
               list_columns(data.rare), " out, or give each group as one sample, such as its mean"});
     }
+    if (options.n_labelings > 0) warn_of_heavy_tails(data.heavy, data.n_features(), "within the classes");
     const CorrelationLabeling truth(classes, ranks, data.of(0));
+    result.error = truth.scale;
     Search search(data, truth, options, run);
     run.step("pairs", options.n_labelings > 0 ? 0.02 : 1.0);
     search.observe(result);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engines/feature_rows.hpp"
+#include "engines/heavy_tails.hpp"
 #include "support/index.hpp"
 #include "support/parallel.hpp"
 #include "support/random.hpp"
@@ -17,33 +18,11 @@ namespace {
 // The mean square, 1 in each true class, below which a feature is constant in a class of a labeling.
 constexpr double kConstant = 1e-24;
 
+// The share of a feature's sum of squares in a class below which what covariates leave of it is rounding.
+constexpr double kLeastRest = 1e-10;
+
 // The fewest samples of a class for which a mean and a deviation are computed.
 constexpr std::int64_t kFewestSamples = 4;
-
-// Returns the largest number of equal values, or 0 if it is below a quarter of all. Works without sorting: removes five
-// different values as long as it can, which leaves at least one copy of each value that makes up more than a fifth.
-std::int64_t most_equal(const Numbers& values) {
-    constexpr int kLeft = 4;
-    double left[kLeft] = {};
-    std::int64_t counts[kLeft] = {}, most = 0;
-    for (const double value : values) {
-        int same = 0, empty = 0;
-        while (same < kLeft && (counts[same] == 0 || left[same] != value)) ++same;
-        while (empty < kLeft && counts[empty] > 0) ++empty;
-        if (same < kLeft) {
-            ++counts[same];
-        } else if (empty < kLeft) {
-            left[empty] = value;
-            counts[empty] = 1;
-        } else {
-            for (std::int64_t& count : counts) --count;
-        }
-    }
-    for (int k = 0; k < kLeft; ++k) {
-        if (counts[k] > 0) most = std::max<std::int64_t>(most, std::count(values.begin(), values.end(), left[k]));
-    }
-    return 4 * most >= static_cast<std::int64_t>(values.size()) ? most : 0;
-}
 
 // Returns the deviations of places from their mean, divided by their standard deviation.
 double standard_place(std::int64_t place, std::int64_t n) {
@@ -100,6 +79,28 @@ Moments quick_moments(const double* values, std::int64_t n) {
     return {mean, length_of(total([mean](double x) { return (x - mean) * (x - mean); }), n)};
 }
 
+// Takes from values, class after class, their means in the classes and their line in the covariates, which are centred
+// within the classes. Returns false if only rounding is left in a class.
+bool take_lines(const Basis& covariates, const Classes& truth, double* row) {
+    Numbers values(row, row + truth.n_samples()), lengths;
+    if (!standardise(values)) return false;
+    const auto of_class = [&](std::int64_t c) { return values.data() + truth.begins[at(c)]; };
+    for (std::int64_t c = 0; c < truth.n_classes(); ++c) {
+        const auto [mean, length] = moments(of_class(c), truth.size(c));
+        if (length == 0) return false;
+        lengths.push_back(length);
+        for (std::int64_t s = 0; s < truth.size(c); ++s) of_class(c)[s] -= mean;
+    }
+    for (int pass = 0; pass < 2; ++pass) covariates.take_from(values.data());  // the first one leaves rounding errors
+    for (std::int64_t c = 0; c < truth.n_classes(); ++c) {
+        double squares = 0;
+        for (std::int64_t s = 0; s < truth.size(c); ++s) squares += of_class(c)[s] * of_class(c)[s];
+        if (!(squares > kLeastRest * lengths[at(c)] * lengths[at(c)])) return false;
+    }
+    std::copy(values.begin(), values.end(), row);
+    return true;
+}
+
 // Numbers the classes of a labeling so that more samples keep their class: then the result doesn't depend on the names
 // of the classes. Returns the true class of each.
 std::vector<std::int64_t> matching_classes(const Classes& labeling, const Classes& truth) {
@@ -135,8 +136,8 @@ Moments moments(const double* values, std::int64_t n) {
     return {mean, length_of(squares, n)};
 }
 
-StandardRows::StandardRows(const Matrix& X, const std::vector<std::int64_t>& wanted, const Classes& truth, bool ranks,
-                           bool wholes, Run& run)
+StandardRows::StandardRows(const Matrix& X, const std::vector<std::int64_t>& wanted, const Classes& truth,
+                           const Basis& covariates, bool ranks, bool wholes, Run& run)
     : n_samples(X.n_rows()),
       truth_(truth),
       where_(at(n_samples)),
@@ -149,7 +150,8 @@ StandardRows::StandardRows(const Matrix& X, const std::vector<std::int64_t>& wan
         for (std::int64_t r = 0; r < truth.size(c); ++r) standard_places_.push_back(standard_place(r, truth.size(c)));
     }
     const auto n_wanted = static_cast<std::int64_t>(wanted.size());
-    std::vector<char> varies(wanted.size()), moves_places(wanted.size()), is_rare(wanted.size());
+    std::vector<char> varies(wanted.size()), moves_places(wanted.size()), is_rare(wanted.size()),
+        is_heavy(wanted.size());
     parallel_for(run, n_wanted, [&](std::int64_t k, int) {
         double* row = values_.data() + k * n_samples;
         Numbers read(row, row + n_samples), of_class;
@@ -157,19 +159,23 @@ StandardRows::StandardRows(const Matrix& X, const std::vector<std::int64_t>& wan
         const auto take = [&](std::int64_t c) {
             of_class.assign(row + truth.begins[at(c)], row + truth.begins[at(c) + 1]);
         };
+        bool is_tied = false;
         for (std::int64_t c = 0; c < n_classes; ++c) {
             take(c);
             const std::int64_t n = truth.size(c), most = most_equal(of_class);
-            if (!wholes && most >= 2 && 4 * most >= n) moves_places[at(k)] = 1;
+            if (most >= 2 && 4 * most >= n) is_tied = true;
             if (4 * most > 3 * n) is_rare[at(k)] = 1;
         }
+        moves_places[at(k)] = is_tied && !wholes;
         if (moves_places[at(k)]) sort_places_by_value(row, truth, by_place_.data() + k * n_samples);
+        if (covariates.size() > 0 && !moves_places[at(k)] && !take_lines(covariates, truth, row)) return;
         for (std::int64_t c = 0; c < n_classes; ++c) {
             take(c);
             if (ranks) replace_by_ranks(of_class);
             if (!standardise(of_class)) return;
             std::copy(of_class.begin(), of_class.end(), row + truth.begins[at(c)]);
         }
+        is_heavy[at(k)] = !ranks && !is_tied && has_heavy_tails(row, n_samples);
         varies[at(k)] = 1;
     });
     for (std::int64_t k = 0; k < n_wanted; ++k) {
@@ -182,6 +188,7 @@ StandardRows::StandardRows(const Matrix& X, const std::vector<std::int64_t>& wan
         if (moves_places[at(k)]) std::copy_n(by_place_.data() + k * n_samples, n_samples, by_place_.data() + to);
         columns.push_back(wanted[at(k)]);
         if (is_rare[at(k)]) rare.push_back(wanted[at(k)]);
+        if (is_heavy[at(k)]) heavy.push_back(wanted[at(k)]);
         moves_places_.push_back(moves_places[at(k)]);
     }
 }

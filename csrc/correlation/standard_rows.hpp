@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engines/basis.hpp"
 #include "support/buffer.hpp"
 #include "support/classes.hpp"
 #include "support/matrix.hpp"
@@ -35,12 +36,15 @@ class StandardRows {
     std::vector<std::int64_t> columns;   // of X, ascending: the features that vary in each class
     std::vector<std::int64_t> constant;  // the others
     std::vector<std::int64_t> rare;      // the `columns` in which more than three fourths of a class share a value
+    std::vector<std::int64_t> heavy;     // the `columns` with heavy tails within the classes, but for ranks and ties
 
     // Reads the wanted columns of X, ascending, sorts them into varying, constant and rare ones, and standardises them
-    // within the true classes. ranks: takes ranks within them first. wholes: whether labelings move groups of samples
-    // as wholes, and so values. Throws InvalidArgument naming the first value that isn't finite.
-    StandardRows(const Matrix& X, const std::vector<std::int64_t>& wanted, const Classes& truth, bool ranks,
-                 bool wholes, Run& run);
+    // within the true classes. covariates: centred within the classes; features that move values first lose their line
+    // in them, with slopes that the classes share. ranks: takes ranks within the classes first. wholes: whether
+    // labelings move groups of samples as wholes, and so values. Throws InvalidArgument naming the first value that
+    // isn't finite.
+    StandardRows(const Matrix& X, const std::vector<std::int64_t>& wanted, const Classes& truth,
+                 const Basis& covariates, bool ranks, bool wholes, Run& run);
 
     // Returns the bytes of n_features features.
     static std::int64_t memory(std::int64_t n_features, std::int64_t n_samples) {

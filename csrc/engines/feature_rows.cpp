@@ -76,6 +76,31 @@ void replace_by_ranks(Numbers& values) {
     values = std::move(ranks);
 }
 
+// Removes five different values as long as it can, which leaves at least one copy of each value that makes up more than
+// a fifth.
+std::int64_t most_equal(const Numbers& values) {
+    constexpr int kLeft = 4;
+    double left[kLeft] = {};
+    std::int64_t counts[kLeft] = {}, most = 0;
+    for (const double value : values) {
+        int same = 0, empty = 0;
+        while (same < kLeft && (counts[same] == 0 || left[same] != value)) ++same;
+        while (empty < kLeft && counts[empty] > 0) ++empty;
+        if (same < kLeft) {
+            ++counts[same];
+        } else if (empty < kLeft) {
+            left[empty] = value;
+            counts[empty] = 1;
+        } else {
+            for (std::int64_t& count : counts) --count;
+        }
+    }
+    for (int k = 0; k < kLeft; ++k) {
+        if (counts[k] > 0) most = std::max<std::int64_t>(most, std::count(values.begin(), values.end(), left[k]));
+    }
+    return 4 * most >= static_cast<std::int64_t>(values.size()) ? most : 0;
+}
+
 bool standardise(Numbers& values) {
     const auto [low, high] = std::minmax_element(values.begin(), values.end());
     if (*low == *high) return false;

@@ -17,6 +17,9 @@ void read_feature_rows(const Matrix& X, const std::vector<std::int64_t>& wanted,
 // Replaces `values` in place by their ranks, 1 for the smallest; ties share the mean of their ranks.
 void replace_by_ranks(Numbers& values);
 
+// Returns the largest number of equal values, or 0 if it is below a quarter of all. Works without sorting.
+std::int64_t most_equal(const Numbers& values);
+
 // Shifts and scales `values` in place to mean 0 and mean square 1; returns false if all are equal. Works in a unit near
 // the largest difference, so that squares neither overflow nor vanish.
 bool standardise(Numbers& values);

@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
+#include "engines/basis.hpp"
 #include "engines/columns.hpp"
 #include "engines/isa/tiles.hpp"
 #include "engines/permuted_pairs.hpp"
 #include "engines/snp_planes.hpp"
 #include "engines/strongest.hpp"
-#include "interactions/basis.hpp"
 #include "interactions/exclusions.hpp"
 #include "interactions/genotype_fit.hpp"
 #include "interactions/target.hpp"

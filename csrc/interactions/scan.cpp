@@ -9,11 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "engines/basis.hpp"
 #include "engines/columns.hpp"
+#include "engines/heavy_tails.hpp"
 #include "engines/isa/tiles.hpp"
 #include "engines/permuted_pairs.hpp"
 #include "engines/strongest.hpp"
-#include "interactions/basis.hpp"
 #include "interactions/chosen_pairs.hpp"
 #include "interactions/exclusions.hpp"
 #include "interactions/pair_moments.hpp"
@@ -567,6 +568,7 @@ void scan_interactions(const Matrix& X, const Matrix* other, const std::int64_t*
 
     warn_of_constant(left.constant, false, options.along);
     if (right) warn_of_constant(right->constant, true, options.along);
+    if (options.n_labelings > 0) warn_of_heavy_tails(left.heavy, left.size(), "along the numbers");
     PairList chosen;
     if (options.first_of_pairs) chosen = places_of_pairs(options, left, right ? *right : left);
     Scan scan(left, right ? *right : left, options.first_of_pairs ? &chosen : nullptr, !other, covariates, options, K,

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "engines/feature_rows.hpp"
+#include "engines/heavy_tails.hpp"
 #include "support/parallel.hpp"
 
 namespace fastfs::core {
@@ -72,8 +73,8 @@ bool standardise_along(const Basis& covariates, const Basis& target, Numbers& va
     const double* t = target.column(0);
     for (int round = 0; round < kMostRounds; ++round) {
         for (int pass = 0; pass < 2; ++pass) {  // the first one leaves rounding errors, large against a small rest
-            covariates.take_from(values);
-            target.take_from(values);
+            covariates.take_from(values.data());
+            target.take_from(values.data());
         }
         double square = 0;
         for (const double value : values) square += value * value;
@@ -96,14 +97,17 @@ StandardColumns::StandardColumns(const Matrix& X, const std::vector<std::int64_t
     read_feature_rows(X, wanted, values_.data(), run);
     const auto n_wanted = static_cast<std::int64_t>(wanted.size());
     Numbers means = numbers(n_wanted * n_covariates_), rests = numbers(n_wanted);
+    std::vector<char> is_heavy(wanted.size());
     parallel_for(run, n_wanted, [&](std::int64_t i, int) {
         double* row = values_.data() + i * n_samples_;
         Numbers values(row, row + n_samples_);
+        const bool is_tied = along && most_equal(values) > 0;
         if (ranks) replace_by_ranks(values);
         if (ranks) replace_by_scores(values);
         if (!standardise(values) || (along && !standardise_along(covariates, *along, values))) return;
         std::copy(values.begin(), values.end(), row);
         rests[at(i)] = measure_rest(row, covariates, means.data() + i * n_covariates_);
+        is_heavy[at(i)] = along && !ranks && !is_tied && has_heavy_tails(row, n_samples_);
     });
     for (std::int64_t i = 0; i < n_wanted; ++i) {
         if (rests[at(i)] == 0) {
@@ -115,6 +119,7 @@ StandardColumns::StandardColumns(const Matrix& X, const std::vector<std::int64_t
                                 means.begin() + (i + 1) * n_covariates_);
         rest_.push_back(rests[at(i)]);
         columns.push_back(wanted[at(i)]);
+        if (is_heavy[at(i)]) heavy.push_back(wanted[at(i)]);
     }
 }
 

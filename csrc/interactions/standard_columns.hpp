@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "engines/basis.hpp"
 #include "engines/isa/tiles.hpp"
-#include "interactions/basis.hpp"
 #include "support/buffer.hpp"
 #include "support/index.hpp"
 #include "support/matrix.hpp"
@@ -17,6 +17,7 @@ class StandardColumns {
   public:
     std::vector<std::int64_t> columns;   // of the table, ascending: those that are compared
     std::vector<std::int64_t> constant;  // columns that covariates, or the target, explain, as the mean does constants
+    std::vector<std::int64_t> heavy;  // those of `columns` that have heavy tails along a target, but for ranks and ties
 
     // Scales columns to mean 0 and mean square 1; ranks: after replacing values by the normal scores of their ranks,
     // the quantiles at (rank - 1/2) / n_samples; ties share one. Throws InvalidArgument naming the first value

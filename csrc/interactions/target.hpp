@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "interactions/basis.hpp"
+#include "engines/basis.hpp"
 #include "interactions/standard_columns.hpp"
 #include "support/buffer.hpp"
 #include "support/run.hpp"

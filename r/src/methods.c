@@ -454,6 +454,7 @@ static const struct output correlation_outputs[] = {
     {"statistics", OF(z), DOUBLES, OF(n_pairs), 0, 0},
     {"pvalues", OF(pvalues), DOUBLES, OF(n_pairs), 0, 0},
     {"n_copies", OF(n_copies), I64, 0, 0, 0},
+    {"error", OF(error), F64, 0, 0, 0},
 };
 #undef OF
 
@@ -467,7 +468,7 @@ static SEXP differential_correlation(SEXP given_X, SEXP labels, SEXP given, SEXP
     int n_protected = 2;
     read_options("fastfs_differential_correlation_options", given, &options);
     read_matrix(given_X, &X);
-    SEXP found = PROTECT(new_list(10));
+    SEXP found = PROTECT(new_list(11));
     SEXP owner = PROTECT(new_handle(fitted_tag, R_NilValue, free_fitted));
     const int64_t* y = as_int64s(labels);
     begin_call(&call, given_run);

@@ -613,6 +613,8 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int64_t n_labelings
         int64_t wholes
         int64_t n_classes
+        const double *covariates
+        int64_t n_covariates
     ctypedef struct fastfs_differential_correlation_result:
         size_t struct_size
         int64_t n_pairs
@@ -626,6 +628,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int32_t *constant
         int64_t *copies
         int32_t *rare
+        double error
     fastfs_status fastfs_differential_correlation(const fastfs_matrix *X, const int64_t *labels, const fastfs_differential_correlation_options *options, const fastfs_run *run, fastfs_differential_correlation_result *result, fastfs_fitted **fitted)
     enum:
         FASTFS_INTERACTION_VALUES

@@ -11,6 +11,16 @@ def fisher_z(r1, r2, n1, n2, factor=1.0):
     return (np.arctanh(r1) - np.arctanh(r2)) / np.sqrt(factor / (n1 - 3) + factor / (n2 - 3))
 
 
+def without_lines(X, labels, covariates, wholes):
+    """Columns less their lines in covariates, by least squares with a mean for each class.
+
+    Columns with ties keep theirs if labelings move their places.
+    """
+    model = np.column_stack([labels[:, None] == np.unique(labels), covariates])
+    taken = np.array([wholes or not has_ties(column, labels) for column in X.T])
+    return X - np.where(taken, model @ np.linalg.lstsq(model, X, rcond=None)[0], 0)
+
+
 def standardise(X, labels, correlation="pearson"):
     """Columns of mean 0 and mean square 1 in each class; NaN if constant in one."""
     Z = np.empty(X.shape)
@@ -170,8 +180,9 @@ class DifferentialCorrelation:
     `defined` tells which are no copies; copies, whose `z` is 0, may have values in `null`.
     """
 
-    def __init__(self, X, labels, labelings=(), correlation="pearson", wholes=False):
-        Z = standardise(X, labels, correlation)
+    def __init__(self, X, labels, labelings=(), correlation="pearson", wholes=False, covariates=None):
+        rest = X if covariates is None else without_lines(X, labels, covariates, wholes)
+        Z = standardise(rest, labels, correlation)
         kept = np.flatnonzero(~np.isnan(Z).any(axis=0))
         n_classes = int(np.max(labels)) + 1
         r, self.z, self.defined = statistics(Z[:, kept], labels, correlation, n_classes)

@@ -1269,9 +1269,11 @@ typedef struct fastfs_differential_correlation_options {
     int64_t n_labelings;      /* 0: no p-values */
     int64_t wholes;           /* 1: labelings move groups of samples as wholes; 0: samples */
     int64_t n_classes;        /* of labels, >= 2; 0: two */
+    const double* covariates; /* n_rows x n_covariates, row-major: correlations are given these */
+    int64_t n_covariates;     /* 0: none */
 } fastfs_differential_correlation_options;
 #define FASTFS_DIFFERENTIAL_CORRELATION_OPTIONS_INIT \
-    {sizeof(fastfs_differential_correlation_options), FASTFS_PEARSON, 0, 1000, NULL, 0, NULL, 0, 0, 0}
+    {sizeof(fastfs_differential_correlation_options), FASTFS_PEARSON, 0, 1000, NULL, 0, NULL, 0, 0, 0, NULL, 0}
 
 typedef struct fastfs_differential_correlation_result {
     size_t struct_size;
@@ -1288,23 +1290,25 @@ typedef struct fastfs_differential_correlation_result {
     int64_t* copies; /* the first pairs of copies, by columns: n_copies of them, FASTFS_CORRELATION_LISTED at most */
     int32_t* rare;   /* one per column of X: 1 if it is compared, and more than three fourths of a class
                         share a value: then p-values of wholes are too small if the shares differ */
+    double error;    /* the standard error of the difference of transforms of two classes, the unit of z */
 } fastfs_differential_correlation_result;
 #define FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT \
-    {sizeof(fastfs_differential_correlation_result), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
+    {sizeof(fastfs_differential_correlation_result), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0}
 
 /* Finds the pairs of features with the correlations that differ most between classes: labels are 0..n_classes - 1, at
  * least four of each. With more than two classes |z| stands for the chi-square, and its root in scores. Features are
- * standardised within the true classes (FASTFS_SPEARMAN: their ranks). For each labeling, the samples of a true class
- * then get the mean and the deviation that the labeling before finds in the class of this number, so labelings come in
- * random order. If a fourth of a class share a value, and `wholes` is 0, places within the true classes (ties in random
- * order) take the part of values, and each class of a labeling gets the values of a true class in their order. z takes
- * correlations as at most 1 - 1e-12 in magnitude (FASTFS_SPEARMAN: 1 - 6 / (n^3 - n), n the size of the smallest
- * class). p-values are 1 + the labelings with a largest |z|, over all pairs but the stronger ones, that reaches that of
- * the pair, divided by 1 + n_labelings. Takes O(n_rows n_features^2 (1 + n_labelings)) time and O(n_rows n_features)
- * memory: no table of pairs is stored. A sparse X becomes a dense table of doubles.
+ * standardised within the true classes (FASTFS_SPEARMAN: their ranks), without ties less their lines in the covariates,
+ * by least squares with slopes that the true classes share. For each labeling, samples of a true
+ * class then get the mean and the deviation that the labeling before finds in the class of this number, so labelings
+ * come in random order. If a fourth of a class share a value, and `wholes` is 0, places within the true classes (ties
+ * in random order) take the part of values, and each class of a labeling gets the values of a true class in their
+ * order. z takes correlations as at most 1 - 1e-12 in magnitude (FASTFS_SPEARMAN: 1 - 6 / (n^3 - n), n the size of the
+ * smallest class). p-values are 1 + the labelings with a largest |z|, over all pairs but the stronger ones, that
+ * reaches that of the pair, divided by 1 + n_labelings. Takes O(n_rows n_features^2 (1 + n_labelings)) time and
+ * O(n_rows n_features) memory: no table of pairs is stored. A sparse X becomes a dense table of doubles.
  *
- * Warnings: "constant" (features, in a class), "copies" (pairs), "rare_values" (of features, so that permutations of
- * `wholes` give no valid p-values). */
+ * Warnings: "constant" (features, in a class), "copies" (pairs), "heavy_tails" (features, for which Pearson's p-values
+ * are too small), "rare_values" (of features, so that permutations of `wholes` give no valid p-values). */
 FASTFS_API fastfs_status fastfs_differential_correlation(const fastfs_matrix* X, const int64_t* labels,
                                                          const fastfs_differential_correlation_options* options,
                                                          const fastfs_run* run,
@@ -1412,7 +1416,8 @@ typedef struct fastfs_interaction_result {
  * of doubles. `along`: five products for each labeling, in which the columns follow its numbers, and twice the memory.
  * Chosen pairs are summed one by one: O(n_rows n_chosen (2 + n_covariates + n_labelings)) time.
  *
- * Warnings: "constant" and "constant_in_other" (features, given the covariates), "untested_pairs". */
+ * Warnings: "constant" and "constant_in_other" (features, given the covariates), "heavy_tails" (features, with
+ * `along`), "untested_pairs". */
 FASTFS_API fastfs_status fastfs_interaction_scan(const fastfs_matrix* X, const fastfs_matrix* other,
                                                  const int64_t* labels, const double* y,
                                                  const fastfs_interaction_options* options, const fastfs_run* run,

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -11,6 +12,7 @@ from fastfs._functions.options import Options, RandomCall, option_class, option_
 from fastfs._inputs.columns import column_numbers
 from fastfs._inputs.design import Design
 from fastfs._inputs.labels import as_labels, encode_labels, require_classes
+from fastfs._inputs.matrix import column_names
 from fastfs._machine.errors import naming
 from fastfs._machine.params import as_float, as_int, as_seed, some_of
 from fastfs._machine.results import Result, result_class
@@ -219,6 +221,8 @@ def two_classes(what: str, y: Any, n_samples: int, n_columns: int) -> tuple[Arra
 def holds_fractions(y: Any, n_samples: int, n_columns: int) -> bool:
     """Return True if y holds a number that isn't whole."""
     values = as_labels(y, n_samples, n_columns)
+    if values.dtype.kind == "O" and all(isinstance(value, Real) for value in values):
+        values = values.astype(np.float64)
     return values.dtype.kind == "f" and bool((values[np.isfinite(values)] % 1 != 0).any())
 
 
@@ -237,6 +241,13 @@ def chosen_columns(
     if len(numbers) < least:
         raise ValueError(f"{parameter} must name at least two columns, which make a pair; got {len(numbers)}")
     return numbers
+
+
+def names_of(X: Any, given: Sequence[str] | None) -> list[Any] | None:
+    """Return the given names of the columns of X, or those that X has, if any."""
+    if isinstance(given, str):
+        raise TypeError(f"feature_names must be a list of names; got the string {given!r}: give a list")
+    return column_names(X) if given is None else list(given)
 
 
 def require_names(names: list[Any] | None, n_columns: int) -> None:

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import fastfs
-from covering import rotating
+from covering import covering, rotating
 from fastfs._inputs.design import Design
 from fastfs._machine.run import Run, load_core
 from reference import correlation as oracle
@@ -113,6 +113,39 @@ def test_more_classes_under_designs(correlation, wholes):
     assert found["n_copies"] == 1
     assert found["copies"].tolist() == [[4, 5]]
     assert_agrees(found, expected)
+
+
+@covering(n_classes=[2, 3, 4], correlation=KINDS, wholes=[0, 1])
+def test_correlations_given_covariates(n_classes, correlation, wholes):
+    """Covariates that all features follow, that vary in one class only, in none, and that say what others say."""
+    X, labels = classes_data(64, 12, n_classes, seed=7)
+    rng = np.random.default_rng(0)
+    covariates = np.column_stack([rng.normal(size=64) + labels, (labels == 0) * rng.integers(0, 2, 64)])
+    covariates = np.column_stack([covariates, 1e9 + labels, covariates.sum(axis=1)])
+    X += 3 * covariates[:, :1]
+    X[:, 11] = X[:, 11] > np.median(X[:, 11])
+    labelings = np.concatenate([draw(labels, 9), rng.integers(0, n_classes, (2, 64))])
+    expected = oracle.DifferentialCorrelation(X, labels, labelings, correlation, bool(wholes), covariates)
+    for n_threads in (1, 2):
+        found = call(
+            X, labels, labelings, correlation=correlation, wholes=wholes, n_classes=n_classes, covariates=covariates,
+            n_threads=n_threads,
+        )  # fmt: skip
+        assert_agrees(found, expected)
+
+
+def test_a_change_that_a_covariate_hides():
+    """All three are found among correlations given it, and not without it; effects in units of the transforms."""
+    X, labels = data(60, 12)
+    rng = np.random.default_rng(1)
+    age, slopes = rng.normal(size=60), 4 * rng.normal(size=12)
+    X = (X - X.mean(axis=0)) / X.std(axis=0) + age[:, None] * slopes
+    without = fastfs.differential_correlation(X, labels, n_permutations=99)
+    found = fastfs.differential_correlation(X, labels, covariates=age, n_permutations=99)
+    assert sorted(found.pairs[found.pvalues_max <= 0.05].tolist()) == [[0, 1], [2, 5], [3, 4]]
+    assert np.count_nonzero(without.pvalues_max <= 0.05) < 3
+    np.testing.assert_allclose(found.standard_errors, np.sqrt(2 / 27), rtol=1e-15)
+    np.testing.assert_allclose(found.effects, found.statistics * found.standard_errors, rtol=1e-15)
 
 
 def test_chi_square_of_two_classes_is_the_square_of_z():

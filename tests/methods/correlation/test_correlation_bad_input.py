@@ -36,6 +36,9 @@ def compare(X=X, y=y, **parameters):
         ({"features": [3]}, ValueError, "at least two columns"),
         ({"features": [3, 6]}, ValueError, "column numbers from 0 to 5"),
         ({"features": ["u", "v"]}, ValueError, "isn't a column name"),
+        ({"feature_names": "uvwxyz"}, TypeError, "feature_names must be a list of names; got the string 'uvwxyz'"),
+        ({"y": np.full(20, 1 + 1j), "target_type": "number"}, ValueError, "got '(1+1j)' for sample 0"),
+        ({"y": np.array(["a", 1.5] * 10, dtype=object)}, ValueError, "y must hold labels"),
         ({"feature_names": ["u", "v"]}, ValueError, "feature_names must have one name for each of the 6 columns of X"),
         ({"feature_names": list("uvwxyz"), "features": ["u", "q"]}, ValueError, "'q', which isn't a column name of X"),
         ({"correlation": "kendall"}, ValueError, "correlation must be 'pearson' or 'spearman'; got 'kendall'"),
@@ -49,6 +52,11 @@ def compare(X=X, y=y, **parameters):
         ({"X": np.ones((20, 6))}, ValueError, "two features or more that vary in both classes; got 0 of 6"),
         ({"X": [["u"] * 6] * 20}, ValueError, "must hold numbers"),
         ({"X": X + 1j}, ValueError, "complex"),
+        (
+            {"X": np.outer(X[:, 0], [1, 2, 3]), "covariates": X[:, 0]},
+            ValueError,
+            "two features or more that vary in both classes",
+        ),
     ],
 )
 def test_refused(change, error, words):
@@ -107,6 +115,37 @@ def test_a_design_needs_permutations(design):
     with pytest.raises(ValueError, match="n_permutations must be above 0") as caught:
         compare(n_permutations=0, **{design: column})
     assert_one_sentence(caught, f"n_permutations must be above 0 with {design}; got 0: give a number of")
+
+
+def heavy_tails_told(table, target, **parameters):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fastfs.differential_correlation(table, target, **({"n_permutations": 9} | parameters))
+    return [str(warning.message) for warning in caught if warning.message.code == "heavy_tails"]
+
+
+@pytest.mark.parametrize("along", [False, True])
+def test_heavy_tails_are_told(along):
+    """Excess kurtosis by hand, within classes or of what a line of mean and log-variance leaves; no ranks, no ties."""
+    rng = np.random.default_rng(2)
+    labels = np.arange(90) % 3
+    target = rng.normal(size=90) if along else labels
+    table = pd.DataFrame(rng.normal(size=(90, 8)), columns=list("stuvwxyz"))
+    assert heavy_tails_told(table, target) == []
+    table[["t", "x"]] = np.exp(2 * table[["t", "x"]])
+    if not along:
+        parts = table.groupby(labels).transform(lambda part: (part - part.mean()) / part.std(ddof=0))
+        assert np.flatnonzero((parts**4).mean() > 5).tolist() == [1, 5]
+    (told,) = heavy_tails_told(table, target)
+    where = "along the numbers" if along else "within the classes"
+    assert told.startswith(f"2 of 8 features have heavy tails {where} (an excess kurtosis above 2), for which p-values")
+    assert told.endswith("take Spearman's, or leave out columns 't', 'x'")
+    for silent in ({"correlation": "spearman"}, {"n_permutations": 0}, {"features": list("stuv")}):
+        assert heavy_tails_told(table, target, **silent) == []
+    wide = np.column_stack([table, rng.normal(size=(90, 33))])
+    assert heavy_tails_told(wide, target) == []  # of 41: one in twenty are three
+    table["t"] = (table["t"] > 2).astype(float)  # an excess kurtosis that ranks have, too
+    assert heavy_tails_told(table, target) == []
 
 
 @pytest.mark.parametrize("correlation", ["pearson", "spearman"])

@@ -1,4 +1,4 @@
-#include "interactions/basis.hpp"
+#include "engines/basis.hpp"
 
 #include <cmath>
 
@@ -16,8 +16,8 @@ double Basis::add_column(Numbers column, const Basis* before) {
     if (!standardise(column)) return 0;
     // Gram and Schmidt, twice: the first pass leaves rounding errors that are large against a small rest.
     for (int pass = 0; pass < 2; ++pass) {
-        if (before) before->take_from(column);
-        take_from(column);
+        if (before) before->take_from(column.data());
+        take_from(column.data());
     }
     double squares = 0;
     for (const double value : column) squares += value * value;
@@ -28,13 +28,13 @@ double Basis::add_column(Numbers column, const Basis* before) {
     return length;
 }
 
-void Basis::take_from(Numbers& column) const {
+void Basis::take_from(double* column) const {
     for (std::int64_t k = 0; k < size_; ++k) {
         const double* other = this->column(k);
         double product = 0;
-        for (std::int64_t s = 0; s < n_samples_; ++s) product += column[at(s)] * other[s];
+        for (std::int64_t s = 0; s < n_samples_; ++s) product += column[s] * other[s];
         product /= static_cast<double>(n_samples_);
-        for (std::int64_t s = 0; s < n_samples_; ++s) column[at(s)] -= product * other[s];
+        for (std::int64_t s = 0; s < n_samples_; ++s) column[s] -= product * other[s];
     }
 }
 

@@ -1,4 +1,4 @@
-// Columns about the samples, such as covariates and targets, as an orthonormal basis.
+// Engine: columns about the samples, such as covariates and targets, as an orthonormal basis.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ class Basis {
     // Returns its length in units of the column's deviation, or 0, and adds nothing, if only rounding is left.
     double add_column(Numbers column, const Basis* before = nullptr);
 
-    // Subtracts from a column the part that the columns of the basis explain.
-    void take_from(Numbers& column) const;
+    // Subtracts from a column of n_samples() values the part that the columns of the basis explain.
+    void take_from(double* column) const;
 
   private:
     std::int64_t n_samples_, size_ = 0;
