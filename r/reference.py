@@ -111,6 +111,12 @@ CASES = [
      lambda X, y: fastfs.differential_correlation(X[:, :60], y, n_permutations=49).null_maxima, 0),
     ("interaction_scan(x[, 1:60], y, n_permutations = 49)$pvalues_max",
      lambda X, y: fastfs.interaction_scan(X[:, :60], y, n_permutations=49).pvalues_max, 0),
+    ("c(interaction_scan(x[, 1:60], y, pairs = cbind(c(9, 3, 7, 3), c(2, 60, 8, 60)), n_permutations = 49)"
+     "[c('statistics', 'pvalues_max')], recursive = TRUE)",
+     lambda X, y: chosen_interactions(X[:, :60], y, [[1, 8], [2, 59], [6, 7]]), 0),
+    ("c(differential_correlation(x[, 1:30], three, covariates = x[, 61:62], n_permutations = 9)"
+     "[c('statistics', 'null_maxima', 'pvalues_max')], recursive = TRUE)",
+     lambda X, y: correlation_of_classes(X[:, :30], y, covariates=X[:, 60:62]), 0),
     ("c(interaction_scan(x[, 2:60], number, covariates = x[, 61:62], transform = 'rank', n_permutations = 0)"
      "[c('statistics', 'effects', 'standard_errors', 'scores')], recursive = TRUE)",
      lambda X, y: interactions(X[:, 1:60], X[:, 0], covariates=X[:, 60:62], transform="rank"), 0),
@@ -159,9 +165,15 @@ def interactions(X, y, **options):
     return np.concatenate([found.statistics, found.effects, found.standard_errors, found.scores])
 
 
-def correlation_of_classes(X, y):
-    found = fastfs.differential_correlation(X[:, :60], thirds(y), n_permutations=9)
-    return np.concatenate([found.statistics, found.null_maxima])
+def chosen_interactions(X, y, pairs):
+    found = fastfs.interaction_scan(X, y, pairs=pairs, n_permutations=49)
+    return np.concatenate([found.statistics, found.pvalues_max])
+
+
+def correlation_of_classes(X, y, **parameters):
+    found = fastfs.differential_correlation(X[:, :60], thirds(y), n_permutations=9, **parameters)
+    parts = [found.statistics, found.null_maxima]
+    return np.concatenate([*parts, found.pvalues_max] if parameters else parts)
 
 
 def classes_of_tables(X, y):

@@ -129,6 +129,7 @@ differential_correlation <- function(x, y, features = NULL, target_type = "auto"
   }
   target <- class_target(data$y, data)
   options$n_classes <- n_classes(target)
+  options <- c(options, covariates_of_models(covariates, data))
   found <- compare_pairs(given, data, target, "features", options, function(options) {
     .Call(C_differential_correlation, data$x, target$values, options, run)
   }, run, heeds_rare = TRUE)
@@ -137,9 +138,8 @@ differential_correlation <- function(x, y, features = NULL, target_type = "auto"
   )
   names(found$scores) <- data$features
   if (options$n_classes == 2) {
-    error <- sqrt((if (correlation == "spearman") 1.06 else 1) * sum(1 / (tabulate(target$values + 1, 2) - 3)))
-    found$effects <- found$statistics * error
-    found$standard_errors <- rep(error, length(found$statistics))
+    found$effects <- found$statistics * found$error
+    found$standard_errors <- rep(found$error, length(found$statistics))
   }
   found$degrees <- options$n_classes - 1
   n_compared <- length(if (is.null(features)) found$scores else chosen_columns("features", features, data, 2))
@@ -148,7 +148,7 @@ differential_correlation <- function(x, y, features = NULL, target_type = "auto"
   found$excluded_pairs <- by_pair(found$copies + 1)
   found$n_excluded_pairs <- c(copies = found$n_copies)
   found$correlation <- correlation
-  pairs_result(found[setdiff(names(found), c("rare", "copies", "n_copies"))], "fastfs_differential_correlation", alpha)
+  pairs_result(found[setdiff(names(found), c("rare", "copies", "n_copies", "error"))], "fastfs_differential_correlation", alpha)
 }
 
 holds_fractions <- function(y) is.double(y) && !is.object(y) && any(y != floor(y), na.rm = TRUE)
@@ -202,6 +202,36 @@ martingale_residuals <- function(times) {
   residuals
 }
 
+# Returns a table of pairs as options of a search, in ascending order and each once. other: NULL, or the table of the
+# second features.
+chosen_pairs <- function(pairs, data, other) {
+  if (is.null(pairs)) return(NULL)
+  if (is.matrix(pairs)) pairs <- as.data.frame(pairs, stringsAsFactors = FALSE)
+  if (!is.data.frame(pairs) || ncol(pairs) != 2 || nrow(pairs) == 0) {
+    refuse("pairs must be NULL or a table of two columns, a pair in each row; got ", shown(pairs))
+  }
+  columns_of <- function(side, table) {
+    columns <- pairs[[side]]
+    if (is.factor(columns)) columns <- as.character(columns)
+    if (is.logical(columns)) refuse("pairs must hold numbers or names of features; got ", shown(columns))
+    columns_mask("pairs", columns, table$x$n_cols, table$features)
+    if (is.character(columns)) match(columns, table$features) else as.double(columns)
+  }
+  first <- columns_of(1, data)
+  second <- columns_of(2, if (is.null(other)) data else other)
+  if (is.null(other)) {
+    if (any(first == second)) {
+      refuse("pairs must be of two features; got feature ", first[first == second][1], " with itself")
+    }
+    lower <- pmin(first, second)
+    second <- pmax(first, second)
+    first <- lower
+  }
+  kept <- order(first, second)
+  kept <- kept[!duplicated(data.frame(first, second)[kept, ])]
+  list(first_of_pairs = first[kept] - 1, second_of_pairs = second[kept] - 1)
+}
+
 # The target as a linear model takes it: times become numbers.
 linear_target <- function(data, target_type, covariates) {
   target <- read_target(data$y, data, target_type)
@@ -216,8 +246,8 @@ linear_target <- function(data, target_type, covariates) {
   c(target, list(given_kind = kind))
 }
 
-interaction_scan <- function(x, y, with_table = NULL, features = NULL, target_type = "auto", transform = "none",
-                             n_pairs = 1000, n_permutations = 999, alpha = NULL, blocks = NULL, groups = NULL,
+interaction_scan <- function(x, y, with_table = NULL, features = NULL, pairs = NULL, target_type = "auto",
+                             transform = "none", n_pairs = 1000, n_permutations = 999, alpha = NULL, blocks = NULL, groups = NULL,
                              covariates = NULL, random_state = 0, assay = 1, n_threads = 0, max_memory = NULL,
                              verbose = FALSE) {
   given <- as.list(environment())
@@ -240,7 +270,10 @@ interaction_scan <- function(x, y, with_table = NULL, features = NULL, target_ty
   kind <- target$given_kind
   has_classes <- kind == "class"
   options$n_classes <- if (has_classes) n_classes(target) else 0
-  options <- c(options, covariates_of_models(covariates, data))
+  if (!is.null(pairs) && !is.null(features)) {
+    refuse("features must be NULL with pairs; got ", shown(features), ": give the pairs of these features")
+  }
+  options <- c(options, covariates_of_models(covariates, data), chosen_pairs(pairs, data, other))
   # The features of a pair come in turns; with two tables, those of the second one are every other.
   number <- 0
   name_column <- function(i) {

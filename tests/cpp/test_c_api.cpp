@@ -1438,6 +1438,26 @@ void test_interactions() {
     CHECK(found->degrees == 1 && found->n_tested == d * (d - 1) / 2);
 
     options = fastfs::default_interaction_options();
+    const auto every = fastfs::interaction_scan(table, nullptr, nullptr, y.data(), options);
+    const std::vector<std::int64_t> first{0, 1, 2}, second{3, 4, 3};
+    options.first_of_pairs = first.data();
+    options.second_of_pairs = second.data();
+    options.n_chosen = 3;
+    found = fastfs::interaction_scan(table, nullptr, nullptr, y.data(), options);
+    CHECK(found->n_tested == 3 && found->pairs[0] == 1 && found->pairs[1] == 4);
+    CHECK(found->statistics[0] == every->statistics[0] && found->scores[5] == 0);
+    fastfs_interaction_result of_chosen = FASTFS_INTERACTION_RESULT_INIT;
+    const auto refuses_pairs = [&](const std::vector<std::int64_t>& lower, const char* words) {
+        options.first_of_pairs = lower.data();
+        return fastfs_interaction_scan(&X, nullptr, nullptr, y.data(), &options, nullptr, &of_chosen, owner()) ==
+                   FASTFS_EINVAL &&
+               says(words);
+    };
+    CHECK(refuses_pairs({3, 1, 2}, "second_of_pairs must be columns above the first ones; got 3 for 3"));
+    CHECK(refuses_pairs({1, 0, 2}, "chosen pairs must be in ascending order"));
+    CHECK(refuses_pairs({-1, 1, 2}, "first_of_pairs"));
+
+    options = fastfs::default_interaction_options();
     options.n_pairs = 4;
     options.covariates = covariates.data();
     options.n_covariates = 1;

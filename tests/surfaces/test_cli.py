@@ -1558,10 +1558,17 @@ def test_a_label_of_numbers_is_sent_to_targets_of_the_same_command(inside, tmp_p
         (["--kind", "interaction", "--correlation", "pearson"], "--correlation is for --kind correlation"),
         (["--kind", "interaction", "--plot", "p.png"], "--plot is for --kind correlation"),
         (["--kind", "interaction", "--transform", "log"], "transform must be 'none' or 'rank'"),
+        (["--pairs", "cells.csv"], "--pairs is for --kind interaction"),
+        (["--kind", "interaction", "--pairs", "none.tsv"], "Cannot use 'none.tsv'"),
+        (["--kind", "interaction", "--pairs", "cells.csv"], "'cells.csv' must have two columns, a pair in each row"),
+        (["--kind", "interaction", "--pairs", "empty.tsv"], "'empty.tsv' must hold pairs; got no row"),
+        (["--kind", "interaction", "--pairs", "other.tsv"], "--pairs holds 'gene', which isn't a column name of X"),
     ],
 )
 def test_kinds_of_pairs_refuse_options_of_each_other(inside, tmp_path, options, words):
     write_text(tmp_path / "cells.csv")
+    (tmp_path / "empty.tsv").write_text("\n")
+    (tmp_path / "other.tsv").write_text("g1\tgene\n")
     finished = inside("pairs", "cells.csv", "--label", "status", *options, cwd=tmp_path)
     assert_one_sentence(finished, words)
 

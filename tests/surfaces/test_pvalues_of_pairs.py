@@ -20,9 +20,15 @@ X = G + 0.01 * RNG.normal(size=(N, P))  # of numbers; G of genotypes
 LABELS = (((G[:, 2] == 1) ^ (G[:, 5] == 1)) ^ (RNG.random(N) < 0.1)).astype(np.int64)
 NUMBERS = X[:, 2] * X[:, 5] + RNG.normal(size=N)
 
+CHOSEN = [[0, 1], [2, 5], [3, 6], [1, 4], [0, 6]]
+
 # Of each search: the function, its target, whether it takes genotypes, and options of the command line.
 SEARCHES = {
     "interaction": (fastfs.interaction_scan, NUMBERS, False, ["pairs", "--kind", "interaction", "--targets", "y"]),
+    "chosen interactions": (
+        lambda X, y, **how: fastfs.interaction_scan(X, y, pairs=CHOSEN, **how), NUMBERS, False,
+        ["pairs", "--kind", "interaction", "--targets", "y", "--pairs", "chosen.tsv"],
+    ),
     "correlation": (fastfs.differential_correlation, LABELS, False, ["pairs", "--label", "y"]),
     "genotypes": (fastfs.snp_pairs, LABELS, True, ["snp-pairs", "--label", "y"]),
     "genotypes of numbers": (
@@ -43,6 +49,7 @@ def test_the_command_line(search, inside, tmp_path):
     _, y, has_genotypes, (command, *options) = SEARCHES[search]
     table = pd.DataFrame(G if has_genotypes else X, columns=list("abcdefg")).assign(y=y)
     table.to_csv(tmp_path / "t.csv", index=False)
+    (tmp_path / "chosen.tsv").write_text("".join(f"{'abcdefg'[b]}\t{'abcdefg'[a]}\n" for a, b in CHOSEN))
     options += ["--permutations", str(N_LABELINGS), "--seed", "3", "--out", "p.json"]
     finished = inside(command, "t.csv", *options, cwd=tmp_path)
     assert finished.returncode == 0, finished.stderr
@@ -95,10 +102,13 @@ int main(int argc, char **argv) {
     }
     fastfs_fitted *fitted = NULL;
     fastfs_status status = FASTFS_EINVAL;
-    if (strcmp(argv[1], "interaction") == 0) {
+    const int64_t first[] = {0, 0, 1, 2, 3}, second[] = {1, 6, 4, 5, 6};  /* CHOSEN, in ascending order */
+    const int chosen = strcmp(argv[1], "chosen interactions") == 0;
+    if (chosen || strcmp(argv[1], "interaction") == 0) {
         fastfs_interaction_options o = FASTFS_INTERACTION_OPTIONS_INIT;
         fastfs_interaction_result r = FASTFS_INTERACTION_RESULT_INIT;
         o.y_permutations = draws, o.n_labelings = (int64_t)b;
+        if (chosen) o.first_of_pairs = first, o.second_of_pairs = second, o.n_chosen = 5;
         status = fastfs_interaction_scan(&X, NULL, NULL, y, &o, NULL, &r, &fitted);
         if (status == FASTFS_OK) print(r.n_pairs, r.pairs, r.pvalues);
     } else if (strcmp(argv[1], "correlation") == 0) {
@@ -155,7 +165,7 @@ def test_c(search, program):
 def test_r_compares_the_p_values_of_each_search():
     """`r/check.sh` runs these calls in R, and compares their results with Python's without a tolerance."""
     reference = (ROOT / "r" / "reference.py").read_text()
-    for search in ("differential_correlation(", "interaction_scan(", "snp_pairs("):
+    for search in ("differential_correlation(", "interaction_scan(", "pairs = cbind(", "snp_pairs("):
         calls = [line for line in reference.split('\n    ("') if search in line.split("lambda")[0]]
         exact = [call for call in calls if "pvalues_max" in call.split("lambda")[0] and call.rstrip().endswith("0),")]
         assert exact, search

@@ -129,6 +129,50 @@ test_that("interactions of classes, times, covariates and two tables", {
   expect_equal(times$statistics, interaction_scan(data$x, residuals, n_permutations = 0)$statistics)
 })
 
+test_that("chosen pairs have the statistics that they have among all", {
+  data <- interacting()
+  every <- interaction_scan(data$x, data$y, n_permutations = 0)
+  chosen <- data.frame(a = c("g5", "g1", "g2", "g8"), b = c("g2", "g3", "g5", "g4"))
+  found <- interaction_scan(data$x, data$y, pairs = chosen, n_permutations = 19)
+  expect_equal(found$n_tested, 3)
+  expect_equal(found$pairs[1, ], c(2, 5))
+  place <- match(paste(found$pairs[, 1], found$pairs[, 2]), paste(every$pairs[, 1], every$pairs[, 2]))
+  expect_equal(found$statistics, every$statistics[place], tolerance = 1e-9)
+  both <- interaction_scan(data$x[, 1:3], data$y, with_table = data$x[, 4:8], pairs = cbind("g2", "g5"), n_permutations = 0)
+  expect_equal(both$pairs, matrix(c(2, 2), 1))
+  refused <- function(..., message) {
+    expect_error(interaction_scan(data$x, data$y, ...), message, class = "fastfs_invalid_argument")
+  }
+  refused(pairs = 1:2, message = "pairs must be NULL or a table of two columns, a pair in each row; got 1:2")
+  refused(pairs = cbind(1, 9), message = "pairs must be .* numbers or the names of some of the 8 features; got 9")
+  refused(pairs = cbind("g1", "gene"), message = "got \"gene\"")
+  refused(pairs = cbind(TRUE, FALSE), message = "pairs must hold numbers or names of features; got TRUE")
+  refused(pairs = cbind(3, 3), message = "pairs must be of two features; got feature 3 with itself")
+  refused(pairs = chosen, features = 1:5, message = "features must be NULL with pairs; got 1:5")
+})
+
+test_that("heavy tails are told", {
+  data <- tied_data()
+  expect_warning(
+    differential_correlation(exp(2 * data$x), data$y, n_permutations = 9),
+    "8 of 8 features have heavy tails within the classes .*: take Spearman's, or leave out columns 'g1', 'g2', 'g3' and 5 more"
+  )
+  expect_no_warning(differential_correlation(exp(2 * data$x), data$y, correlation = "spearman", n_permutations = 9))
+})
+
+test_that("correlations of classes are those given covariates", {
+  data <- tied_data()
+  z <- rnorm(60)
+  x <- data$x + z
+  found <- differential_correlation(x, data$y, covariates = z, n_permutations = 9)
+  own <- found$pairs[5, ]
+  rest <- residuals(lm(x[, own] ~ data$y + z))
+  partial <- vapply(c("a", "b"), function(k) cor(rest[data$y == k, ])[1, 2], 0)
+  expect_equal(found$correlations[5, ], partial)
+  expect_equal(found$statistics[5], unname(diff(-atanh(partial)) / sqrt(2 / 27)))
+  expect_equal(found$effects[5], unname(diff(-atanh(partial))))
+})
+
 test_that("pairs without a test are named, and wrong arguments refused", {
   data <- interacting()
   data$x[, 8] <- 2 * data$x[, 7]

@@ -17,6 +17,7 @@ from fastfs._functions.pairs import (
     compare_labelings,
     excluded_numbers,
     limit_pairs,
+    names_of,
     outcome_of_test,
     require_names,
 )
@@ -202,7 +203,7 @@ def interaction_scan(call: InteractionCall) -> InteractionScan:
     check_choice("target_type", call.target_type, ("auto", "class", "number", "survival"))
     n_permutations, may_stop = as_permutations(call.n_permutations, low=0)
     run = call.make_run()
-    names = column_names(call.X) if call.feature_names is None else list(call.feature_names)
+    names = names_of(call.X, call.feature_names)
     table_names = None if call.with_table is None else column_names(call.with_table)
     X = as_matrix(call.X, run)
     require_names(names, X.shape[1])

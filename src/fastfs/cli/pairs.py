@@ -1,15 +1,17 @@
 """``fastfs pairs`` and ``fastfs snp-pairs``."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 import fastfs
 from fastfs import io
 from fastfs._functions.pairs import PairsResult
-from fastfs._inputs.columns import column_numbers
+from fastfs._inputs.columns import column_numbers, columns_in_order
 from fastfs.cli.effects import FOR_P_VALUES, Needs, require_effects
 from fastfs.cli.grouping import MachineOptions, OneTarget, TableOptions, grouped
 from fastfs.cli.input import Input
@@ -113,6 +115,13 @@ class KindOptions(TargetOptions):
     transform: Annotated[
         str | None, typer.Option(help="For interactions: none (default); rank for heavy tails, outliers.")
     ] = None
+    pairs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="For interactions: test these pairs only: text of two columns of names, such as a network's edges.",
+        ),
+    ] = None
     plot: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="For correlation: draw the strongest pairs: .png, .pdf or .svg."),
@@ -126,9 +135,17 @@ class KindOptions(TargetOptions):
         only = "is for --kind"
         return [
             Needs("correlation plot", not is_interaction, f"{only} correlation"),
-            Needs("transform event", is_interaction, f"{only} interaction"),
+            Needs("transform event pairs", is_interaction, f"{only} interaction"),
             *self.needs_of_targets(),
         ]
+
+    def columns_of_pairs(self, names: Sequence[str]) -> Any:
+        """Return the pairs of the file as columns of a table with these names, or None for all pairs."""
+        if self.pairs is None:
+            return None
+        rows = io.read_pairs(self.pairs)
+        sides = [columns_in_order("--pairs", list(side), len(names), names) for side in zip(*rows, strict=True)]
+        return np.stack(sides, axis=1)
 
 
 @grouped
@@ -172,6 +189,7 @@ def pairs(
                     kinds.values(data),
                     target_type=kinds.target_type,
                     transform=kinds.transform or "none",
+                    pairs=kinds.columns_of_pairs(data.table.feature_names),
                     **arguments,
                 )
     with signals_as_exits():
@@ -179,7 +197,8 @@ def pairs(
         if kinds.plot is not None:
             _draw_pairs(kinds.plot, result, data, min(options.top or ROWS_SHOWN, BARS_AT_MOST))
             written.append(f"wrote a picture to {kinds.plot}")
-    _conclude(f"Compared the pairs of {data.table.X.shape[1]} features", result, data, written)
+    compared = f"{result.n_tested} pairs" if kinds.pairs else f"the pairs of {data.table.X.shape[1]} features"
+    _conclude(f"Compared {compared}", result, data, written)
 
 
 @grouped

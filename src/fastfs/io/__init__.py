@@ -17,6 +17,7 @@ from fastfs.io._table import Table
 from fastfs.io._table import keep_classes as keep_classes
 from fastfs.io._table import take_targets as take_targets
 from fastfs.io._text import read_names as read_names
+from fastfs.io._text import read_pairs as read_pairs
 from fastfs.io._write import RANKING_ENDINGS as RANKING_ENDINGS
 from fastfs.io._write import TABLE_ENDINGS as TABLE_ENDINGS
 from fastfs.io._write import write_ranking

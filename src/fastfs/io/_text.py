@@ -139,6 +139,17 @@ def read_names(path: Path, budget: int | None = None) -> list[str]:
     return [row[0] for row in read_lines(path, TextForm(budget))]
 
 
+def read_pairs(path: Path, budget: int | None = None) -> list[list[str]]:
+    """Return the rows of a text file of two columns without a header, such as the edges of a network."""
+    rows = [row for row in read_lines(path, TextForm(budget)) if any(row)]
+    if not rows:
+        raise ValueError(f"'{path}' must hold pairs; got no row")
+    for number, row in enumerate(rows):
+        if len(row) != 2:
+            raise ValueError(f"'{path}' must have two columns, a pair in each row; got {len(row)} in row {number}")
+    return rows
+
+
 @contextmanager
 def open_text(path: Path, form: TextForm) -> Iterator["Text"]:
     try:

@@ -116,6 +116,23 @@ def test_every_instruction_set_finds_the_same_pairs(isas, python, tmp_path):
         np.testing.assert_allclose(other["null_maxima"], results[0]["null_maxima"], rtol=1e-9)
 
 
+def test_pairs_with_numbers_beyond_32_bits():
+    """Pairs are numbered i p + j: of 66,000 features up to 4.4e9."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((12, 66_000), dtype=np.float32), rng.normal(size=12)
+    columns = np.array([0, 1, 32_768, 65_535, 65_536, 65_998, 65_999])
+    chosen = np.array([(i, j) for i in range(7) for j in range(i + 1, 7)])
+    few = fastfs.interaction_scan(X[:, columns], y, n_permutations=19)
+    found = fastfs.interaction_scan(X, y, pairs=columns[chosen], n_permutations=19)
+    one = fastfs.interaction_scan(X, y, pairs=columns[chosen], n_permutations=19, n_pairs=1)
+    assert found.pairs.tolist() == columns[few.pairs].tolist()
+    np.testing.assert_array_equal(found.statistics, few.statistics)
+    np.testing.assert_allclose(found.null_maxima, few.null_maxima, rtol=1e-9)
+    np.testing.assert_array_equal(found.pvalues_max, few.pvalues_max)
+    np.testing.assert_allclose(one.null_maxima, few.null_maxima, rtol=1e-9)
+    assert one.pvalue == few.pvalue
+
+
 @rotating(1, kind=["number", "two classes", "four classes"], n_covariates=[0, 2])
 def test_permutations(kind, n_covariates):
     """Step-down p-values from the F of all pairs under each labeling of the design."""

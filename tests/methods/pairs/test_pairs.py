@@ -54,6 +54,15 @@ def test_fields_have_the_same_names(search):
     assert len(repr(found)) < 1500
 
 
+def test_numbers_may_be_python_objects():
+    X = np.random.default_rng(4).normal(size=(60, 5))
+    G, y = (X > 0).astype(int) + (X > 1), np.random.default_rng(5).normal(size=60)
+    for find, table in ((fastfs.interaction_scan, X), (fastfs.differential_correlation, X), (fastfs.snp_pairs, G)):
+        found, expected = (find(table, y.astype(kind), n_permutations=9) for kind in (object, float))
+        np.testing.assert_array_equal(found.pvalues_max, expected.pvalues_max)
+        assert found.classes is None
+
+
 @SEARCHES
 def test_the_first_of_more_pairs(search):
     """Asking for fewer pairs changes nothing of the first ones, p-values included."""
