@@ -7,6 +7,7 @@
     python -m benchmarks.bench_correlation --classes [--sets 1000]       # three classes, and recall
     python -m benchmarks.bench_correlation --numbers [--sets 1000]       # error rates along numbers, and recall
     python -m benchmarks.bench_correlation --tied [--sets 1000]          # shares of tied values, both rules
+    python -m benchmarks.bench_correlation --tails [--sets 1000]         # how often heavy tails are told
 
 Floors: a labeling multiplies and adds n_samples p (p + 1) / 2 times, at the rate of SciPy's gemm in float32; its 4
 n_samples p bytes stay in the caches. The observed pass is the same in float64. Times are CPU times, over the cores that
@@ -16,6 +17,7 @@ the target names: two.
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import warnings
 from collections.abc import Callable
@@ -382,6 +384,33 @@ def errors_of_ties(n_sets: int) -> None:
             )
 
 
+def tails(n_sets: int) -> None:
+    """Print the shares of features with an excess kurtosis above 1 and 2 in classes, and of tables that are told."""
+    draws: dict[str, Callable[[np.random.Generator, tuple[int, int]], np.ndarray]] = {
+        "normal": lambda rng, size: rng.normal(size=size),
+        "Laplace": lambda rng, size: rng.laplace(size=size),
+        "t3": lambda rng, size: rng.standard_t(3, size=size),
+        "lognormal": lambda rng, size: np.exp(rng.normal(size=size)),
+    }
+    for (kind, draw), n in itertools.product(draws.items(), (24, 60, 100)):
+        excess, told = [], 0
+        for seed in range(n_sets):
+            X = draw(np.random.default_rng([seed, 7]), (n, 15))
+            Z = X.reshape(2, n // 2, 15)
+            Z = (Z - Z.mean(axis=1, keepdims=True)) / Z.std(axis=1, keepdims=True)
+            excess.append((Z**4).mean(axis=(0, 1)) - 3)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                fastfs.differential_correlation(X, np.arange(n) // (n // 2), n_permutations=1, n_threads=1)
+            told += any(getattr(warning.message, "code", None) == "heavy_tails" for warning in caught)
+        shares = [np.mean(np.array(excess) > limit) for limit in (1, 2)]
+        print(
+            f"{kind:<9} {n:3d} samples: above 1 {shares[0]:.4f}, above 2 {shares[1]:.4f} of features; "
+            f"{told / n_sets:.3f} of tables of 15 are told",
+            flush=True,
+        )
+
+
 def exclusive_ors(n_sets: int = 50) -> None:
     """Print in how many data sets the pair whose exclusive or is the class comes first."""
     first = 0
@@ -406,6 +435,7 @@ if __name__ == "__main__":
     parser.add_argument("--classes", action="store_true")
     parser.add_argument("--numbers", action="store_true")
     parser.add_argument("--tied", action="store_true")
+    parser.add_argument("--tails", action="store_true")
     parser.add_argument("--sets", type=int, default=1000)
     given = parser.parse_args()
     if given.errors:
@@ -418,6 +448,8 @@ if __name__ == "__main__":
         errors_of_classes(given.sets)
     elif given.numbers:
         errors_along_numbers(given.sets)
+    elif given.tails:
+        tails(given.sets)
     elif given.tied:
         errors_of_ties(given.sets)
     else:
