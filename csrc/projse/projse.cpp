@@ -378,9 +378,11 @@ void projse(const ProjseRows& rows, std::int64_t n_classes, const fastfs_projse_
     if (!needs_columns || with_xx) return projse_select(sums, o, run, result, 0, {}, rows.Y);
     if (!rows.X.is_sparse()) {
         std::optional<CenteredColumns> source;  // made when the sums are no longer in use
+        const bool in_place = ColumnsInPlace::serve(rows.X, sums.columns(ProjseSums::kX));
         return projse_select(
             sums, o, run, result, 0,
             [&](std::int64_t k, double* out) {
+                if (in_place) return ColumnsInPlace(rows.X).inner(k, out, run);
                 if (!source) source.emplace(rows.X, kX, run);
                 source->inner(k, out, run);
             },
