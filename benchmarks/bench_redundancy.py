@@ -3,7 +3,8 @@
 python -m benchmarks.bench_redundancy [--sets 50] [--dropped] [--groups [--sizes 60x2000 ...]] [--given-weights]
 
 ``--groups``: recall of five groups of ten redundant features of two classes among ten chosen ones, by ProjSe and
-fastcan (`pip install fastcan==0.6.0`), and the CPU time of both on one thread.
+fastcan (`pip install fastcan==0.6.0`), and the CPU time of both on one thread. Floor: a product of X with a vector for
+the target and for each of the ten choices.
 """
 
 from __future__ import annotations
@@ -161,8 +162,9 @@ def groups(report: harness.Report, n_sets: int, sizes: list[str]) -> None:
 
     for size in sizes:
         n, p = map(int, size.split("x"))
-        names = ("ProjSe", "ProjSe, beyond", "fastcan")
-        recalls: dict[str, list[float]] = {name: [] for name in names}
+        methods = ("ProjSe", "ProjSe, beyond", "fastcan")
+        names = (*methods, "products")
+        recalls: dict[str, list[float]] = {name: [] for name in methods}
         times = {name: harness.Timing() for name in names}
         with harness.one_thread(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -171,6 +173,10 @@ def groups(report: harness.Report, n_sets: int, sizes: list[str]) -> None:
                 found: dict[str, np.ndarray] = {}
 
                 def choose(name: str, X: np.ndarray = X, y: np.ndarray = y, found: Any = found) -> None:
+                    if name == "products":
+                        for _ in range(11):
+                            X.T @ y.astype(float)
+                        return
                     if name == "fastcan":
                         found[name] = FastCan(10, verbose=0).fit(X, y).indices_
                         return
@@ -180,6 +186,7 @@ def groups(report: harness.Report, n_sets: int, sizes: list[str]) -> None:
 
                 for name in names:
                     times[name].add(lambda name=name: choose(name))
+                for name in methods:
                     recalls[name].append(recall_of_groups(found[name]))
         means = {name: float(np.mean(values)) for name, values in recalls.items()}
         report.heading(f"{n} x {p}, {n_sets} sets: recall of five redundant groups in ten features")
@@ -190,6 +197,7 @@ def groups(report: harness.Report, n_sets: int, sizes: list[str]) -> None:
         report.row("fastcan", means["fastcan"])
         note = f"{times['ProjSe, beyond'].text()}, {times['fastcan'].text()}, {harness.load()}"
         report.times("CPU time of fastcan", times["fastcan"], times["ProjSe, beyond"], at_least=20)
+        report.times("ProjSe / products of X with eleven vectors", times["ProjSe, beyond"], times["products"])
         print(f"  {note}")
 
 

@@ -451,7 +451,7 @@ void select_by_cholesky(CandidateKernel kernel, const fastfs_projse_options& o, 
         is_tie |= keep_choice(result, k, pivot, pivot == best ? second : best, first);
         chosen[at(k)] = 1;
         double* l = L.data() + t * n;
-        kernel.column(k, l);
+        kernel.column(k, l, {});
         std::vector<double> row(at(t));
         for (std::int64_t s = 0; s < t; ++s) row[at(s)] = L[s * n + k];
         const double factor = 1 / std::sqrt(pivot);

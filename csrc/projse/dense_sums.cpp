@@ -104,6 +104,18 @@ bool ProjseSums::dense_task(const Task& task, const ProjseRows& rows, std::int64
     return true;
 }
 
+// Rows that are fetched before they are summed. By itself the processor doesn't read ahead from one short row to the
+// next: 500 x 20,000 took 12.7 instead of 7.8 ms (Zen 4).
+constexpr std::int64_t kRowsAhead = 4;
+
+// Fetches n values, which can lie behind the end of their array.
+template <class T>
+inline void prefetch_row(const T* values, std::int64_t n) {
+    for (std::int64_t j = 0; j < n; j += 64 / static_cast<std::int64_t>(sizeof(T))) {
+        __builtin_prefetch(values + j, 0, 2);
+    }
+}
+
 // Sets the sums of the columns x0..x0 + w - 1 over rows r0..r1 - 1, and their inner products with one-hot targets. The
 // one-hot columns are never made: the products are sums over the rows of each class.
 void ProjseSums::label_task(std::int64_t x0, std::int64_t w, const ProjseRows& rows, std::int64_t r0, std::int64_t r1,
@@ -134,6 +146,7 @@ void ProjseSums::label_task(std::int64_t x0, std::int64_t w, const ProjseRows& r
                 for (std::int64_t r = first; r < last; ++r) {
                     double* sum = sums + rows.labels[r] * w;
                     if (cs == 1) {
+                        prefetch_row(x + (r - first + kRowsAhead) * rs, w);
                         add(sum, squares.data(), shift.data(), x + (r - first) * rs, 1);
                     } else {
                         add(sum, squares.data(), shift.data(), x + (r - first) * rs, cs);

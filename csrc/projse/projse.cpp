@@ -12,6 +12,7 @@
 
 #include "engines/spectral.hpp"
 #include "projse/choice.hpp"
+#include "projse/in_place.hpp"
 #include "projse/residual.hpp"
 #include "projse/variables.hpp"
 #include "projse/wide.hpp"
@@ -21,9 +22,6 @@
 
 namespace fastfs::core {
 namespace {
-
-// Writes the centred inner products of column k with all columns.
-using InnerProducts = std::function<void(std::int64_t k, double* out)>;
 
 // Returns the kernel between the variables x, which computes columns on demand. Refers to all arguments, which must
 // outlive it.
@@ -41,8 +39,8 @@ CandidateKernel kernel_between(const Variables& x, const VariableKernel& kernel,
         kernel.to_kernel_values(out, 1, w, t, x, j0, false);
     };
     const std::int64_t n = x.columns->n;
-    CandidateKernel between{Numbers(at(n)), [=, &x, &inner](std::int64_t k, double* out) {
-                                inner(k, out);
+    CandidateKernel between{Numbers(at(n)), [=, &x, &inner](std::int64_t k, double* out, const LikelyChoices& likely) {
+                                inner(k, out, likely);
                                 out[k] = x.columns->squares[at(k)];
                                 apply(k, out, n, 0);
                             }};
@@ -71,7 +69,7 @@ void select_without_targets(const ProjseColumns& columns, std::int64_t n_rows, c
         double sum = 0;
         for (std::int64_t k = 0; k < n; ++k) {
             run.checkpoint();
-            inner(k, products.data());
+            inner(k, products.data(), {});
             for (std::int64_t j = 0; j < n; ++j) {
                 const double d = columns.mean[at(j)] - columns.mean[at(k)];
                 const double between = o.center ? 0.0 : static_cast<double>(n_rows) * d * d;
@@ -169,9 +167,9 @@ void projse_select(const ProjseSums& all, const fastfs_projse_options& options, 
         rests = all.unexplained_sums(given, o.from_y != 0, run);
     }
     const ProjseSums& sums = n_given > 0 ? rests : all;
-    const InnerProducts inner = [&](std::int64_t k, double* out) {
+    const InnerProducts inner = [&](std::int64_t k, double* out, const LikelyChoices& likely) {
         if (inner_products) {
-            inner_products(k, out);
+            inner_products(k, out, likely);
         } else {
             for (std::int64_t j = 0; j < n_s; ++j) out[j] = (o.from_y ? sums : all).product_on_side(candidate, j, k);
         }
@@ -302,7 +300,8 @@ void projse(const ProjseRows& rows, std::int64_t n_classes, const fastfs_projse_
             const std::int64_t chosen = 8 * n_x * std::min(o.n_select, n_x);
             auto select = [&](auto& source) {
                 select_without_targets(
-                    source.columns(), m, [&](std::int64_t k, double* out) { source.inner(k, out, run); }, o, run,
+                    source.columns(), m,
+                    [&](std::int64_t k, double* out, const LikelyChoices&) { source.inner(k, out, run); }, o, run,
                     result);
             };
             run.step("columns", 0.1);
@@ -369,7 +368,8 @@ void projse(const ProjseRows& rows, std::int64_t n_classes, const fastfs_projse_
         bytes += memory_of_residual(r, n_x, o.n_select);
         if (!with_xx) {
             bytes += rows.X.is_sparse() ? SparseColumns<double>::memory(rows.X)
-                                        : CenteredColumns::memory(m, n_x, run.n_threads());
+                                        : CenteredColumns::memory(m, n_x, run.n_threads()) +
+                                              ColumnsInPlace::memory(m, n_x, o.n_select);
         }
     }
     run.require_memory(bytes, {"ProjSe of ", n_y, " targets and ", n_x, " candidates"}, advice);
@@ -378,11 +378,12 @@ void projse(const ProjseRows& rows, std::int64_t n_classes, const fastfs_projse_
     if (!needs_columns || with_xx) return projse_select(sums, o, run, result, 0, {}, rows.Y);
     if (!rows.X.is_sparse()) {
         std::optional<CenteredColumns> source;  // made when the sums are no longer in use
-        const bool in_place = ColumnsInPlace::serve(rows.X, sums.columns(ProjseSums::kX));
+        std::optional<ColumnsInPlace> in_place;
+        if (ColumnsInPlace::serve(rows.X, sums.columns(ProjseSums::kX))) in_place.emplace(rows.X);
         return projse_select(
             sums, o, run, result, 0,
-            [&](std::int64_t k, double* out) {
-                if (in_place) return ColumnsInPlace(rows.X).inner(k, out, run);
+            [&](std::int64_t k, double* out, const LikelyChoices& likely) {
+                if (in_place) return in_place->inner(k, out, likely, run);
                 if (!source) source.emplace(rows.X, kX, run);
                 source->inner(k, out, run);
             },
@@ -393,7 +394,7 @@ void projse(const ProjseRows& rows, std::int64_t n_classes, const fastfs_projse_
         std::optional<SparseColumns<V>> source;
         projse_select(
             sums, o, run, result, 0,
-            [&](std::int64_t k, double* out) {
+            [&](std::int64_t k, double* out, const LikelyChoices&) {
                 if (!source) source.emplace(rows.X, run);
                 source->inner(k, out, run);
             },

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "fastfs/fastfs.h"
+#include "projse/residual.hpp"
 #include "projse/sums.hpp"
 #include "support/matrix.hpp"
 #include "support/owned.hpp"
@@ -13,13 +14,15 @@
 
 namespace fastfs::core {
 
+// Writes the centred inner products of column k of X with all columns; `likely` can be empty.
+using InnerProducts = std::function<void(std::int64_t k, double* out, const LikelyChoices& likely)>;
+
 // Chooses from sums over the rows, and fills the result. bytes_of_sums: the bytes of sums that were made for this
-// choice. inner_products: writes the centred inner products of column k of X with all, for a choice beyond the targets'
-// span from sums that don't have them. target: Y of the sums, dense, if it is in memory.
+// choice. inner_products: for a choice beyond the targets' span from sums that don't have them. target: Y of the sums,
+// dense, if it is in memory.
 void projse_select(const ProjseSums& sums, const fastfs_projse_options& options, Run& run,
                    Owned<fastfs_projse_result>& result, std::int64_t bytes_of_sums = 0,
-                   const std::function<void(std::int64_t k, double* out)>& inner_products = {},
-                   const Matrix* target = nullptr);
+                   const InnerProducts& inner_products = {}, const Matrix* target = nullptr);
 
 // Chooses features of the rows in the cheapest way for the shape, by sums or by kernels between samples, and fills the
 // result.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -46,7 +47,7 @@ class Residual {
     // the targets.
     void take_out_direction(std::int64_t c) {
         double* h = directions_.data() + n_directions_ * n_;
-        kernel_.column(c, h);
+        kernel_.column(c, h, [&](std::int64_t n) { return likely_choices(n); });
         Numbers of_choice;  // q_s' x_c of the earlier directions
         for (std::int64_t s = 0; s < n_directions_; ++s) of_choice.push_back(directions_[s * n_ + c]);
         const double factor = 1 / std::sqrt(rest_[at(c)]);
@@ -76,11 +77,7 @@ class Residual {
     // Returns the candidate with the largest gain, the lowest of nearly equal ones, and the largest gain of all others;
     // index -1 if no gain is more than rounding.
     Choice best() const {
-        Numbers gains(at(n_));
-        parallel_for(run_, ceil_div(n_, kTaskCandidates), [&](std::int64_t task, int) {
-            const std::int64_t end = std::min((task + 1) * kTaskCandidates, n_);
-            for (std::int64_t j = task * kTaskCandidates; j < end; ++j) gains[at(j)] = gain(j);
-        });
+        Numbers gains = all_gains();
         const double largest = *std::max_element(gains.begin(), gains.end());
         if (!(largest > kExplained * static_cast<double>(rank_))) return {};
         const std::int64_t index = lowest_of_best(gains, is_chosen_, 0, largest);
@@ -91,6 +88,33 @@ class Residual {
     }
 
   private:
+    Numbers all_gains() const {
+        Numbers gains(at(n_));
+        parallel_for(run_, ceil_div(n_, kTaskCandidates), [&](std::int64_t task, int) {
+            const std::int64_t end = std::min((task + 1) * kTaskCandidates, n_);
+            for (std::int64_t j = task * kTaskCandidates; j < end; ++j) gains[at(j)] = gain(j);
+        });
+        return gains;
+    }
+
+    // Returns the n candidates with the largest gains.
+    Likely likely_choices(std::int64_t n) const {
+        const Numbers gains = all_gains();
+        Likely likely;
+        likely.candidates.resize(at(n_));
+        std::iota(likely.candidates.begin(), likely.candidates.end(), 0);
+        const auto end = likely.candidates.begin() + std::min(n, n_);
+        std::partial_sort(likely.candidates.begin(), end, likely.candidates.end(), [&](auto a, auto b) {
+            return gains[at(a)] > gains[at(b)] || (gains[at(a)] == gains[at(b)] && a < b);
+        });
+        likely.candidates.erase(end, likely.candidates.end());
+        for (const std::int64_t j : likely.candidates) {
+            const double factor = gains[at(j)] > 0 ? 1 / std::sqrt(rest_[at(j)]) : 0;
+            for (std::int64_t i = 0; i < rank_; ++i) likely.products.push_back(products_[j * rank_ + i] * factor);
+        }
+        return likely;
+    }
+
     std::int64_t rank_, n_, n_directions_ = 0;
     Run& run_;
     CandidateKernel kernel_;

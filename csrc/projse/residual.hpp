@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "fastfs/fastfs.h"
 #include "support/index.hpp"
@@ -25,15 +26,25 @@
 
 namespace fastfs::core {
 
+// Candidates that the next choices are likely to take.
+struct Likely {
+    std::vector<std::int64_t> candidates;
+    Numbers products;  // U' r_j / |r_j| of each
+};
+
+// Returns n of them, those with the largest gains.
+using LikelyChoices = std::function<Likely(std::int64_t n)>;
+
 // The kernel between candidates; a choice takes one column at a time.
 struct CandidateKernel {
-    Numbers diagonal;                                         // 0 for columns that can't be chosen
-    std::function<void(std::int64_t k, double* out)> column;  // writes K_XX[:, k]
+    Numbers diagonal;  // 0 for columns that can't be chosen
+    // Writes K_XX[:, k]; `likely` can be empty.
+    std::function<void(std::int64_t k, double* out, const LikelyChoices& likely)> column;
 };
 
 // Returns the bytes of select_by_residual.
 inline std::int64_t memory_of_residual(std::int64_t rank, std::int64_t n, std::int64_t n_select) {
-    return 8 * n * (rank + n_select + 2);
+    return 8 * n * (rank + n_select + 3);
 }
 
 // Goes on with the choice in `result` up to n_select candidates, and writes the explained shares of the targets' span

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "engines/isa/tiles.hpp"
 #include "projse/choice.hpp"
 #include "projse/columns.hpp"
 #include "projse/packed.hpp"
@@ -120,62 +119,6 @@ class CenteredColumns {
     Buffer<double> kept_;
     bool complete_ = false;
     std::vector<Buffer<double>> scratch_;
-};
-
-// Products of a dense matrix's columns, taken from the values where they are. Ten choices among 20,000 columns of 500
-// took 60 ms instead of 264 with columns that are centred anew for each (Zen 4).
-class ColumnsInPlace {
-  public:
-    // Tells whether the values of X lie in rows or in columns without gaps, and the means of all columns are so small
-    // that products with a centred column need no shift.
-    static bool serve(const Matrix& X, const ProjseColumns& columns) {
-        const fastfs_matrix& x = X.description();
-        if (x.storage != FASTFS_DENSE || x.row_list || (x.row_stride != 1 && x.col_stride != 1)) return false;
-        constexpr double kLargestOffset = 100;  // in standard deviations; costs two digits of 16
-        const double limit = kLargestOffset * kLargestOffset / static_cast<double>(X.n_rows());
-        for (std::int64_t j = 0; j < columns.n; ++j) {
-            const double mean = columns.mean[at(j)], square = columns.squares[at(j)];
-            if (square > 0 && mean * mean > limit * square) return false;
-        }
-        return true;
-    }
-
-    explicit ColumnsInPlace(const Matrix& X) : X_(X) {}
-
-    // Writes the centred inner products of column k with all columns to out.
-    void inner(std::int64_t k, double* out, Run& run) const {
-        const fastfs_matrix& x = X_.description();
-        const std::int64_t m = X_.n_rows(), n = X_.n_cols();
-        visit_values(x, [&]<class T>(const Values<T>& values) {
-            Numbers centred(at(m));
-            for (std::int64_t i = 0; i < m; ++i) centred[at(i)] = static_cast<double>(values(i, k));
-            const double first = centred[0];
-            double sum = 0;
-            for (const double value : centred) sum += value - first;
-            const double mean = first + sum / static_cast<double>(m);
-            for (double& value : centred) value -= mean;
-            const bool along_rows = x.col_stride == 1 && n > 1;
-            const std::int64_t step = along_rows ? kTileOfRows : kTileOfColumns;
-            parallel_for(run, ceil_div(n, step), [&](std::int64_t task, int) {
-                const std::int64_t j0 = task * step, w = std::min(step, n - j0);
-                const T* from = static_cast<const T*>(x.values) + j0 * x.col_stride;
-                std::vector<const T*> lines(at(along_rows ? m : w));
-                for (const T*& line : lines) {
-                    line = from;
-                    from += along_rows ? x.row_stride : x.col_stride;
-                }
-                if (along_rows) {
-                    row_kernels<T>().combine(lines.data(), centred.data(), m, w, out + j0);
-                } else {
-                    row_kernels<T>().dots(lines.data(), w, centred.data(), m, out + j0);
-                }
-            });
-        });
-    }
-
-  private:
-    static constexpr std::int64_t kTileOfRows = 2048, kTileOfColumns = 256;
-    const Matrix& X_;
 };
 
 // The columns of a sparse matrix, for inner products of a column with all columns in O(entries) time.

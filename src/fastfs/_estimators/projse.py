@@ -249,7 +249,7 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
             if given is not None:
                 target = given.append_to(target, 0, X)
             sums = load_core().ProjseStream(target.n_columns, X.shape[1], views, run) if first else attributes["_sums"]
-            sums.update(X, target.numbers, target.labels, run)
+            _projse.update_sums(sums, X, target, views, run)
         if first:
             self._sums = sums
             self._given = given

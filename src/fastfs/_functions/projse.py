@@ -5,7 +5,7 @@ Arrays in, arrays out, without scikit-learn; the estimator is :class:`fastfs.Pro
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,8 +17,8 @@ from fastfs._functions.outcome import Outcome
 from fastfs._inputs.entry import entry
 from fastfs._inputs.given import Given
 from fastfs._inputs.matrix import as_floats, as_matrix, column_names
-from fastfs._inputs.source import Source, as_stream, choose_part
-from fastfs._inputs.storage import by_rows, refuse_sparse, take_columns
+from fastfs._inputs.source import BLOCK_BYTES, Source, as_stream, choose_part
+from fastfs._inputs.storage import by_rows, dense_blocks, refuse_sparse, take_columns
 from fastfs._inputs.streams import Passes, TargetRows, dask_blocks, merge_pairwise
 from fastfs._inputs.targets import Reader, Target, as_columns, as_target, read_chunk, read_target
 from fastfs._inputs.values import for_core
@@ -31,6 +31,7 @@ from fastfs._machine.params import (
     count_selected,
     is_auto,
     kernel_address,
+    rank_features,
     word_or_none,
 )
 from fastfs._machine.results import RankedResult, result_class
@@ -488,7 +489,7 @@ def collect_sums(
             target = found.append_to(target, first, rows)
         if sums is None:
             sums = load_core().ProjseStream(target.n_columns, rows.shape[1], views, run)
-        sums.update(rows, target.numbers, target.labels, block_run)
+        update_sums(sums, rows, target, views, block_run)
 
     n_rows = passes.run_pass(add_rows)
     targets.check_end(n_rows)
@@ -520,8 +521,25 @@ def _sum_block(first: int, X: Any, target: Target, views: str, budget: int, give
         sums = load_core().ProjseStream(target.n_columns, X.shape[1], views, run)
         if X.shape[0]:
             labels = None if target.labels is None else for_core(target.labels)
-            sums.update(X, target.numbers, labels, run)
+            update_sums(sums, X, replace(target, labels=labels), views, run)
     return sums
+
+
+def update_sums(sums: Any, X: Any, target: Target, views: str, run: Run) -> None:
+    """Add rows to sums; sparse ones as arrays, block by block, if the sums have products of all columns of X."""
+    if views == "one" and target.n_columns:
+        sums.update(X, target.numbers, target.labels, run)
+        return
+    added = sums
+    for begin, rows in dense_blocks(X, min(BLOCK_BYTES, max(1 << 20, run.available() // 16))):
+        end = begin + rows.shape[0]
+        if added is sums and end < X.shape[0]:  # apart, so that all rows are added or none
+            added = load_core().ProjseStream(target.n_columns, X.shape[1], views, run)
+        part = target.slice_rows(begin, end)
+        with in_rows(range(begin, end)):
+            added.update(rows, part.numbers, part.labels, run)
+    if added is not sums:
+        sums.merge(added)
 
 
 def _merge_sums(a: Any, b: Any) -> Any:
@@ -648,12 +666,8 @@ def _make_outcome(
     With `scores_only` the warnings of the choice are left out; with `n_features_to_select` None that of few features.
     """
     scores, selected = core_result["scores"], core_result["selected"]
-    order = np.argsort(-scores, kind="stable")
-    is_selected = np.zeros(len(scores), dtype=bool)
-    is_selected[selected] = True
-    order = np.concatenate([selected, order[~is_selected[order]]])
-    ranking = np.empty(len(scores), dtype=np.int64)
-    ranking[order] = np.arange(1, len(scores) + 1)
+    ranking = rank_features(scores, last=selected) + len(selected)
+    ranking[selected] = np.arange(1, len(selected) + 1)
     same = ("scores", "selected", "selection_scores", "gaps", "captured", "explained", "center")
     result = ProjSeResult(
         **{name: core_result[name] for name in same},

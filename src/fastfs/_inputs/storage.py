@@ -5,7 +5,7 @@ caller asks what X is. The first case is that of arrays, and of anything that Nu
 """
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import singledispatch
 from types import SimpleNamespace
 from typing import Any
@@ -196,6 +196,20 @@ def dense(X: Any) -> Any:
 @dense.register(Sparse)
 def _(X: Any) -> Any:
     return X.toarray()
+
+
+@singledispatch
+def dense_blocks(X: Any, n_bytes: int) -> Iterator[tuple[int, Any]]:
+    """Yield sparse rows as arrays of at most n_bytes, each with its first row, and anything else as one block."""
+    yield 0, X
+
+
+@dense_blocks.register(Sparse)
+def _(X: Any, n_bytes: int) -> Iterator[tuple[int, Any]]:
+    step = max(1, n_bytes // max(1, X.dtype.itemsize * X.shape[1]))
+    X = X.tocsr()
+    for begin in range(0, X.shape[0], step):
+        yield begin, X[begin : begin + step].toarray()
 
 
 # ------------------------------------------------------------------------------------------------------ stored values

@@ -527,12 +527,21 @@ def test_a_refused_fit_of_another_width_changes_nothing(name):
         (lambda: ProjSe().fit(da.from_array(X), iter([Y])), "y must be one array"),
         (lambda: ProjSe().fit(da.from_array(X[:0]), Y[:0]), "must have rows"),
         (lambda: ProjSe().fit(dask.dataframe.from_pandas(FRAME, npartitions=2), Y), "to_dask_array"),
-        (lambda: ProjSe().partial_fit(sp.csr_matrix(X)), "dense"),
     ],
 )
 def test_what_a_stream_cannot_take_is_said(call, part):
     with pytest.raises(ValueError, match=part):
         call()
+
+
+@pytest.mark.filterwarnings("ignore:the first choice is a tie")
+def test_sparse_chunks_without_a_target_and_of_two_views():
+    chunks = [sp.csr_matrix(X[:100]), sp.csc_matrix(X[100:])]
+    alone = ProjSe(5).partial_fit(chunks[0]).partial_fit(chunks[1])
+    np.testing.assert_allclose(alone.selection_scores_, fastfs.projse(X, n_features_to_select=5).selection_scores)
+    for found, whole in zip(fastfs.projse_two_view(iter(chunks), Y), fastfs.projse_two_view(X, Y), strict=True):
+        assert found.selected.tolist() == whole.selected.tolist()
+        np.testing.assert_allclose(found.selection_scores, whole.selection_scores, rtol=1e-11)
 
 
 def test_copies_half_way():
