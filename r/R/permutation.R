@@ -111,6 +111,7 @@ print.fastfs_permutation <- function(x, n = 10, ...) {
   table <- as.data.frame(x)
   table <- table[order(x$ranking)[seq_len(min(n, nrow(table)))], c("feature", "score", "z", "pvalue", "pvalue_max")]
   print(table, row.names = FALSE, ...)
+  cat(describe_cut(x, "family-wise"), "\n", sep = "")
   invisible(x)
 }
 

@@ -310,3 +310,56 @@ test_that("designs may be columns of an experiment", {
   )
   expect_length(selections$selected, 5)
 })
+
+test_that("features are cut by p-value, stability or score", {
+  data <- example_data()
+  test <- permutation_test("relieff", data$x, data$y, n_permutations = 199)
+  expect_identical(cut_features(test), c(g1 = 1L))
+  ranked <- names(sort(test$ranking))
+  expect_identical(names(cut_features(test, "fdr", 0.9)), ranked[test$pvalues_adjusted[ranked] <= 0.9])
+  expect_output(print(test), "1 feature with a family-wise p-value of at most 0.05: g1")
+  noise <- permutation_test("relieff", data$x[, -1], data$y)
+  expect_length(cut_features(noise), 0)
+  expect_output(print(noise), "no features with a family-wise p-value of at most 0.05")
+  scored <- relieff(data$x, data$y)
+  expect_identical(names(cut_features(scored, at = -Inf)), names(sort(-scored$scores)))
+  expect_length(cut_features(scored, "score", 1e9), 0)
+  stable <- stability("relieff", data$x, data$y, list(n_features_to_select = 2), n_subsamples = 10)
+  expect_setequal(unname(cut_features(stable)), unname(stable$selected_stable))
+  expect_identical(cut_features(permutation_test("relieff", unname(data$x), data$y, n_permutations = 199)), 1L)
+  expect_error(cut_features(scored), "at must say which scores are enough", class = "fastfs_error")
+  expect_error(cut_features(test, "stability"), "by must be \"family-wise\", \"fdr\" or \"score\"", class = "fastfs_error")
+  expect_error(cut_features(test, at = 0), "at must lie above 0 and be at most 1", class = "fastfs_error")
+  expect_error(cut_features(1:3), "found must be a result of a method", class = "fastfs_error")
+})
+
+test_that("directions are those of all pairs of samples", {
+  set.seed(7)
+  x <- matrix(round(rnorm(150), 1), 30, 5, dimnames = list(NULL, letters[1:5]))
+  x[4, 2] <- NA
+  x[, 5] <- 1
+  y <- rep(c("p", "q", "r"), 10)
+  found <- direction(x, y)
+  for (class in c("p", "q", "r")) {
+    for (j in 1:5) {
+      a <- stats::na.omit(x[y == class, j])
+      b <- stats::na.omit(x[y != class, j])
+      expect_equal(found$effects[class, j], mean(sign(outer(a, b, "-"))))
+      expect_equal(found$median_differences[class, j], stats::median(a) - stats::median(b))
+    }
+  }
+  table <- as.data.frame(found)
+  expect_equal(table$direction[5], "")
+  best <- which.max(abs(found$effects[, 1]))
+  expect_equal(table$direction[1], paste(if (found$effects[best, 1] > 0) "high in" else "low in", names(best)))
+  expect_output(print(found), "direction of 5 features, classes 'p', 'q', 'r'")
+  number <- x[, 1] + rnorm(30)
+  found <- direction(x, number)
+  expect_equal(found$effects[[1, 1]], stats::cor(x[, 1], number, method = "spearman"))
+  expect_equal(found$effects[[1, 2]], stats::cor(x[-4, 2], number[-4], method = "spearman"))
+  expect_true(all(as.data.frame(found)$direction[1:4] %in% c("rises", "falls")))
+  expect_error(direction(x, NULL), "y must hold a label or one number for each sample; got NULL", class = "fastfs_error")
+  expect_error(direction(x, cbind(number, number)), "got 2 columns: give one at a time", class = "fastfs_error")
+  x[3, 1] <- Inf
+  expect_error(direction(x, y), "x must not have infinity; got it for sample 3, feature 1 \\(a\\)", class = "fastfs_error")
+})
