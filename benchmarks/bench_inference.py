@@ -27,7 +27,7 @@ donor were exchangeable.
 
 Noise, 40 x 200: how many data sets have a feature that a cut at a family-wise p-value of 0.05 selects.
 
-    python -m benchmarks.bench_inference --given [--sets 1000] [--kinds classes numbers times] [--n-given 2 ...] [--first-seed 0]
+    python -m benchmarks.bench_inference --given [--sets 1000] [--kinds classes ...] [--n-given 2 ...] [--first-seed 0]
 
 80 samples of given features, two by default, which explain half of a number, and of 30 features that follow these and
 add nothing: how many data sets have p <= 0.05, with these given, and of two also without. The target is the sign of the
