@@ -86,6 +86,7 @@ void bind_affinity(py::module_& m) {
     m.def("affinity_product", &affinity_product_any, py::arg("X"), py::arg("V").noconvert(), py::arg("kernel"),
           py::arg("sigma"), py::arg("run"));
 
+    // Unlike the streams of methods (bind_stream), it can't be copied or pickled.
     py::class_<fastfs::stream>(m, "GramStream")
         .def(py::init([](std::int64_t n_features, const py::object& run_) {
                  Call call(run_);

@@ -61,7 +61,8 @@ py::dict projse_kernels(const Doubles& K_YY, const Doubles& K_YX, const Doubles&
     if (K_YY.ndim() != 2 || K_YX.ndim() != 2 || K_XX.ndim() != 1 || K_YY.shape(0) != K_YY.shape(1) ||
         K_YX.shape(0) != K_YY.shape(0) || K_XX.shape(0) != K_YX.shape(1)) {
         throw std::invalid_argument(
-            "K_YY, K_YX and K_XX must have the shapes (n_y, n_y), (n_y, n_x) and (n_x,); got others");
+            "K_YY, K_YX and K_XX must have the shapes (n_y, n_y), (n_y, n_x) and (n_x,) of one n_y and one n_x; "
+            "got other shapes");
     }
     const double *yy = K_YY.data(), *yx = K_YX.data(), *xx = K_XX.data();
     const std::int64_t n_y = K_YX.shape(0), n_x = K_YX.shape(1);

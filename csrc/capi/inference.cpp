@@ -139,8 +139,9 @@ fastfs_stability_options read_stability_options(const fastfs_stability_options* 
         require(o.begins[0] == 0, "begins must start with 0; got ", o.begins[0]);
         for (std::int64_t m = 0; m < o.n_selections; ++m) {
             const std::int64_t begin = o.begins[m], n = o.begins[m + 1] - begin;
-            require(n >= 0 && n <= o.n_features, "begins must ascend by 0 to the ", o.n_features,
-                    " features in each selection; got ", begin, " and ", o.begins[m + 1], " for selection ", m);
+            require(n >= 0 && n <= o.n_features, "begins must rise by at most the ", o.n_features,
+                    " features from each selection to the next; got ", begin, " and ", o.begins[m + 1],
+                    " for selection ", m);
             for (std::int64_t e = begin; e < begin + n; ++e) {
                 const std::int64_t least = e > begin ? o.selected[e - 1] + 1 : 0;
                 require(o.selected[e] >= least && o.selected[e] < o.n_features, "selection ", m,

@@ -103,7 +103,7 @@ fastfs_margin_options read_margin_options(const fastfs_margin_options* given, co
         refuse({"levels must be from 0 to ", kMostLevels, "; got ", o.levels[c], " for ", Name::column(c)});
     }
     require(o.ramp == FASTFS_RAMP_NONE || o.missing != FASTFS_MISSING_CLASS,
-            "missing must not be class with ramp, because expected differences have no ramp: choose ignore");
+            "missing must not be 'class' with ramp, because expected differences have no ramp: choose 'ignore'");
     // Weighted sums over a float32 table are in single precision, sparse ones for their dense features.
     const double largest_weight = X.is_float32() ? 1e20 : kLargest;
     for (std::int64_t i = 0; o.sample_weights && i < n; ++i) {
@@ -140,9 +140,9 @@ fastfs_relief_options read_relief_options(const fastfs_relief_options* given, co
     require(o.method != FASTFS_RELIEF || o.target == FASTFS_TARGET_CLASS,
             "target must be FASTFS_TARGET_CLASS for FASTFS_RELIEF: use FASTFS_RRELIEFF for numbers");
     require(o.target == FASTFS_TARGET_CLASS || margin->data.missing() != FASTFS_MISSING_CLASS,
-            "missing must not be class unless y holds classes: choose ignore for numbers and times");
+            "missing must not be 'class' unless y holds classes: choose 'ignore' for numbers and times");
     require(o.n_targets == 0 || margin->data.missing() != FASTFS_MISSING_CLASS,
-            "missing must not be class with n_targets, because it uses all samples as targets: choose ignore");
+            "missing must not be 'class' with n_targets, because it uses all samples as targets: choose 'ignore'");
     if (o.target == FASTFS_TARGET_CLASS) {
         if (o.priors) require_positive(o.priors, n_classes, "priors");
     } else {

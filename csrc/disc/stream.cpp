@@ -213,8 +213,8 @@ void DiscStream::keep_rows(const Matrix& X, std::int64_t first_row) {
     }
 }
 
-// Adds each row, with random signs, to kBucketsOfRow buckets of the sketch of its group; the signs and buckets depend
-// on the seed and the row.
+// Adds each row, a dense one less its offset, with random signs to kBucketsOfRow buckets of the sketch of its group;
+// the signs and buckets depend on the seed and the row.
 void DiscStream::add_to_sketches(const Matrix& X, std::int64_t first_row, Run& run) {
     const std::int64_t p = n_cols();
     std::vector<std::vector<Signed>> of_bucket(at(plan_->n_sketches * kBuckets));

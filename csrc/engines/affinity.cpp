@@ -506,8 +506,8 @@ void Gram::update(const Samples& chunk, Run& run) {
     const std::vector<std::int64_t> rows = up_to(chunk.n_rows());
     const Features<double> features(chunk, rows, common_unit(chunk.row_maxima(run), rows), Shift::kRow, run);
     const double square = features.unit() * features.unit();
-    require(square <= 1e290 && square >= 1e-290,
-            "the values of a chunk are too large or too small to be squared: divide all chunks by a constant first");
+    require(square <= 1e290 && square >= 1e-290, "the values of a chunk are too ", square > 1 ? "large" : "small",
+            " to be squared: divide all chunks by a constant first");
     // The chunk's sums come first: a cancel or an error half-way must leave the handle unchanged.
     Buffer<double> fresh(d_ * d_);
     auto tiles = buffers<double>(run.n_threads(), kTile * kTile);

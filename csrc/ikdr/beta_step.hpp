@@ -34,8 +34,9 @@ struct MixtureObjective {
     }
 };
 
-// Returns F as a function of beta, x = (c, T), for the A with the weights om_q and k components. `samples`
-// must outlive it.
+// Returns the part of F that is quadratic in x = (c, T), for the weights om_q of the classes q and k components: the
+// squared residuals of c, weighted by om_q, and the lambda term of T. The interpretability term is linear in beta and
+// adds only its constant. `samples` must outlive the result.
 MixtureObjective kernel_weight_objective(const SortedSamples& samples, const Terms& terms, const Numbers& omega,
                                          std::int64_t k);
 

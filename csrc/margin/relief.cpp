@@ -289,8 +289,9 @@ class ListedPairs final : public ReliefFit {
             }));
     }
 
-    // Adds the differences of the listed pairs to sums_ unless targets are drawn, and the listed neighbors to
-    // target_scores_ if there are any.
+    // For RReliefF, first makes the pairs from the listed neighbors, and throws if y doesn't differ among them. Then
+    // adds the differences of the pairs to sums_ unless targets are drawn, and the listed neighbors, which it empties,
+    // to target_scores_ if there are any.
     void finish_sums() override {
         run_.step("scores", 1.0);
         if (rule_.by_totals()) weigh_by_totals();

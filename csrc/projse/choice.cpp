@@ -281,10 +281,11 @@ void warn_of_dependent_targets(Dependence how, const fastfs_projse_options& o, s
     } else if (how == Dependence::kPerhaps) {
         warn("perhaps_dependent",
              {"the columns of the target depend on each other: directions with eigenvalues below eps = ", o.eps,
-              " were left out, which makes its rank ", rank, ", and sums over the rows can't tell if one below ",
+              " were left out, which makes its rank ", rank, ": give the whole table in memory", in_double,
+              ", or leave out columns that follow from others, because sums "
+              "over the rows can't tell an eigenvalue below ",
               in_single_precision ? kNoDigitsOfSingle : kNoDigits,
-              " is nothing; if it isn't, scores depend on how the columns are mixed: give the whole table in memory",
-              in_double, ", or leave out columns that follow from others"});
+              " from rounding, and if it isn't rounding, scores depend on how the columns are mixed"});
     } else if (how == Dependence::kWeakly) {
         warn("nearly_dependent",
              {"the columns of the target are nearly dependent: eps = ", o.eps,

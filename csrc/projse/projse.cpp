@@ -155,14 +155,13 @@ void projse_select(const ProjseSums& all, const fastfs_projse_options& options, 
                   "below 1e-10 are left out; their rank is ",
                   given.rank, ", and scores depend on how the columns are mixed: give columns that are less alike"});
         } else if (!target_values && !given.outside.empty()) {
-            warn(
-                "nearly_dependent",
-                {"the given columns depend on each other: directions with eigenvalues below 1e-10 are left out, which "
-                 "makes their rank ",
-                 given.rank,
-                 ", and sums over the rows can't tell if one below 1e-12 is nothing; if it isn't, scores depend on how "
-                 "the columns are mixed: give the whole table in memory, or leave out columns that follow from "
-                 "others"});
+            warn("nearly_dependent",
+                 {"the given columns depend on each other: directions with eigenvalues below 1e-10 are left out, which "
+                  "makes their rank ",
+                  given.rank,
+                  ": give the whole table in memory, or leave out columns that follow from others, because sums over "
+                  "the rows can't tell an eigenvalue below 1e-12 from rounding, and if it isn't rounding, scores "
+                  "depend on how the columns are mixed"});
         }
         rests = all.unexplained_sums(given, o.from_y != 0, run);
     }

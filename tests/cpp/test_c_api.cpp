@@ -404,7 +404,7 @@ void test_margin_options() {
         };
         if (of_class) {
             relief_refused("unless y holds classes", numeric);
-            relief_refused("missing must not be class with n_targets", [](auto& o) { o.n_targets = 3; });
+            relief_refused("missing must not be 'class' with n_targets", [](auto& o) { o.n_targets = 3; });
             fastfs_margin_free(margin);
             continue;
         }

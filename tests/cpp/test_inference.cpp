@@ -386,7 +386,7 @@ void test_stability() {
     CHECK(is_refused([](O o) { o.n_selections = 1; }, "n_selections must be from 2"));
     CHECK(is_refused([](O o) { o.n_features = 2; }, "selection 1 must name columns from 0 to 1"));
     CHECK(is_refused([&](O o) { o.begins = down.data(); },
-                     "begins must ascend by 0 to the 4 features in each selection; got "));
+                     "begins must rise by at most the 4 features from each selection to the next; got "));
     CHECK(is_refused([&](O o) { o.begins = late.data(); }, "begins must start with 0"));
     CHECK(is_refused([&](O o) { o.selected = twice.data(); }, "in ascending order; got 0"));
     CHECK(is_refused([](O o) { o.selected = nullptr, o.scores = nullptr; },

@@ -110,7 +110,7 @@ def test_codes_and_columns_of_r(copied):
     codes = struct.pack(">12i", *[1, 2] * 6)
     assert content.count(codes) == 1
     path.write_bytes(content.replace(codes, struct.pack(">12i", *[1, 3] * 6)))
-    refused(path, "codes of other levels than its 2", label="condition")
+    refused(path, "codes outside its 2 levels", label="condition")
     names = struct.pack(">ii", 16, 8)  # as many strings as columns
     assert content.count(names) == 1
     begin = content.index(names)

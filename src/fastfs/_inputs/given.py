@@ -83,7 +83,10 @@ class Given:
         if self.table is None:
             return X
         if isinstance(X, Genotypes):
-            raise ValueError("given must list columns of X for genotypes; got a table: give the numbers, np.asarray(X)")
+            raise ValueError(
+                "given must list columns of X where X holds genotypes; got a table: list columns, or keep the table "
+                "and give X as numbers, np.asarray(X)"
+            )
         with np.errstate(over="ignore"):
             table = self.table.astype(X.dtype)
         if said := describe_not_finite(table, "given"):

@@ -409,7 +409,9 @@ def _sensitivity(method: Method, selector: Any, data: Data, n_selected: int) -> 
 
     name = method.scale
     if not name:
-        raise ValueError(f"{method.estimator} has no scale that a report varies")
+        raise ValueError(
+            f"{method.estimator} has no parameter, such as sigma or n_neighbors, that a report halves and doubles"
+        )
     params = selector.get_params()
     rules = next((flag.sigmas for flag in FLAGS if flag.name == name), ())
     if rules and params["sigma"] not in rules:

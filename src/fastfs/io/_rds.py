@@ -139,7 +139,7 @@ def _cells(parsed: dict[str, Any], where: str) -> list[Any]:
         levels = _strings(_attribute(parsed, "levels")) or []
         codes = _numbers(parsed)
         if not np.all(np.isnan(codes) | (codes >= 1) & (codes <= len(levels))):
-            raise ValueError(f"{where} is damaged: it has codes of other levels than its {len(levels)}; save it again")
+            raise ValueError(f"{where} is damaged: it has codes outside its {len(levels)} levels; save it again")
         return [None if code != code else levels[int(code) - 1] for code in codes.tolist()]
     if parsed["type"] == "string":
         return list(parsed["data"])

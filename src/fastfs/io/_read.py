@@ -404,7 +404,10 @@ def _kept(columns: dict[str, SampleColumn], n_samples: int, rule: MatchRule, pat
             if not rule.drop_missing:
                 codes = ", ".join(column.missing_codes)
                 left_out = f"{n_missing} of {n_samples} samples of '{path}' have no value of '{name}' and are left out"
-                warn([f"{left_out}: {codes} and NA mean unknown"])
+                way_out = (
+                    "; if 0 is a value here, set control_is_0 (--control-is-0)" if "0" in column.missing_codes else ""
+                )
+                warn([f"{left_out}: {codes} and NA mean unknown{way_out}"])
             is_kept &= ~missing
     kept = np.flatnonzero(is_kept)
     if not len(kept):

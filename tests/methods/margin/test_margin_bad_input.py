@@ -166,7 +166,7 @@ MISTAKES = [
             ({"ramp": (0.5, 0.1)}, ValueError, ["ramp", "0.5", "0.1"]),
             ({"ramp": (-0.1, 0.5)}, ValueError, ["ramp", "-0.1"]),
             ({"ramp": (0.1, np.nan)}, ValueError, ["ramp", "nan"]),
-            ({"ramp": "sd", "missing": "class"}, ValueError, ["ramp", "missing must not be class"]),
+            ({"ramp": "sd", "missing": "class"}, ValueError, ["ramp", "missing must not be 'class'"]),
             ({"categorical_features": "auto"}, ValueError, ["categorical_features", "'from_dtype'", "'auto'"]),
             ({"categorical_features": "from_dtype"}, ValueError, ["categorical_features", "DataFrame", "ndarray"]),
             ({"categorical_features": [0, 6]}, ValueError, ["categorical_features", "from 0 to 5", "6"]),

@@ -95,7 +95,7 @@ def test_genotypes():
     genotypes = pack_genotypes(codes)
     found = fastfs.relieff_scores(genotypes, CLASSES, given=[4])
     np.testing.assert_allclose(found, fastfs.relieff_scores(codes, CLASSES, given=[4], scaling=None), atol=1e-6)
-    with pytest.raises(ValueError, match="given must list columns of X for genotypes; got a table"):
+    with pytest.raises(ValueError, match="given must list columns of X where X holds genotypes; got a table"):
         fastfs.relieff_scores(genotypes, CLASSES, given=TABLE)
 
 

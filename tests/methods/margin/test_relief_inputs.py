@@ -369,9 +369,9 @@ def test_classes_are_not_for_rrelieff():
 
 
 def test_missing_class_and_priors_need_classes():
-    with pytest.raises(ValueError, match="missing must not be class unless y holds classes"):
+    with pytest.raises(ValueError, match="missing must not be 'class' unless y holds classes"):
         SURF(missing="class").fit(X, NUMBERS[:, 1])
-    with pytest.raises(ValueError, match=r"missing must not be class .* uses all samples") as raised:
+    with pytest.raises(ValueError, match=r"missing must not be 'class' .* uses all samples") as raised:
         SURF(missing="class", n_targets=5).fit(X, Y)
     assert_one_sentence(raised, "choose ignore")
     with pytest.raises(ValueError, match="priors must be left out if y holds numbers"):
