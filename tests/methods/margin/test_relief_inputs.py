@@ -373,7 +373,7 @@ def test_missing_class_and_priors_need_classes():
         SURF(missing="class").fit(X, NUMBERS[:, 1])
     with pytest.raises(ValueError, match=r"missing must not be 'class' .* uses all samples") as raised:
         SURF(missing="class", n_targets=5).fit(X, Y)
-    assert_one_sentence(raised, "choose ignore")
+    assert_one_sentence(raised, "choose 'ignore'")
     with pytest.raises(ValueError, match="priors must be left out if y holds numbers"):
         ReliefF(priors="uniform").fit(X, NUMBERS[:, 1])
 
