@@ -49,6 +49,7 @@ struct Stream {
         first = std::move(found);
     }
 
+    // Returns the state of the pass, for load() here or in another process.
     py::bytes save() const {
         const std::int64_t n = stream.size();
         py::bytes found(nullptr, static_cast<std::size_t>(n));

@@ -50,7 +50,7 @@ class DiscStream {
     std::uint64_t fingerprint() const { return plan_->fingerprint; }
     std::uint64_t fingerprint_of_passes() const { return search_ ? search_->fingerprint : 0; }
     void require_all_rows() const { rows_.require_all(pass_); }
-    // Refuses every use after an update that stopped halfway.
+    // Throws if an update has stopped halfway.
     void require_intact() const { intact_.require_for("this stream"); }
 
     // Adds rows from first_row on, dense or CSR, to the state of this pass; each row comes once in a pass. Pass 1 adds

@@ -219,7 +219,7 @@ void SampleKernels<T>::sum_kernels(const std::vector<std::int64_t>& which, const
         for (const std::int64_t m : varying) add_features(m, 1 / std::sqrt(deltas_[at(m)]), data);
         gaussian_sums<T>(data, factors, total.data(), n, run);
     } else {
-        add_kernels(varying, factors, run, total.data());
+        sum_kernels_as_given(varying, factors, run, total.data());
     }
     for (std::int64_t i = 0; i < n; ++i) {
         for (std::int64_t j = 0; j <= i; ++j) {
@@ -229,8 +229,8 @@ void SampleKernels<T>::sum_kernels(const std::vector<std::int64_t>& which, const
 }
 
 template <class T>
-void SampleKernels<T>::add_kernels(const std::vector<std::int64_t>& which, const std::vector<double>& weights, Run& run,
-                                   double* total) const {
+void SampleKernels<T>::sum_kernels_as_given(const std::vector<std::int64_t>& which, const std::vector<double>& weights,
+                                            Run& run, double* total) const {
     const std::int64_t n = n_samples(), count = static_cast<std::int64_t>(which.size());
     const std::int64_t batch = std::clamp<std::int64_t>(kBatchBytes / (n * n * 8), 1, std::min(kBatch, count));
     std::fill_n(total, n * n, 0.0);

@@ -80,9 +80,9 @@ class SampleKernels {
     // filled.
     const double* kernel(std::int64_t m, Run& run, double* to) const;
     // Sets the lower triangle of `total` (n x n, row-major) to the weighted sum of the kernels `which`, in the caller's
-    // order of samples.
-    void add_kernels(const std::vector<std::int64_t>& which, const std::vector<double>& weights, Run& run,
-                     double* total) const;
+    // order of samples, and zeros the upper one.
+    void sum_kernels_as_given(const std::vector<std::int64_t>& which, const std::vector<double>& weights, Run& run,
+                              double* total) const;
     void products_of_features(const Block& block, const Prepared& support, Scratch& scratch, Run& run) const;
     void products_of_kernel(std::int64_t m, const Prepared& support, Scratch& scratch, Run& run, T* c, T* totals,
                             double* v) const;

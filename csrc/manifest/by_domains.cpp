@@ -158,8 +158,8 @@ std::vector<Domain> domains_of_near(const std::array<NearFeatures, 2>& near,
     return make_domains(edges, core_size(d, sizes.core), sizes.buffer);
 }
 
-// Solves all domains: writes the scores of their cores to the outcome, with its rank and steepest nu, and checks their
-// contrast.
+// Solves all domains: writes the scores of their cores to the outcome, with its rank and steepest nu, and flags an
+// outcome without contrast.
 template <class T>
 void solve_domains(const std::vector<Domain>& domains, const std::array<SideKernel<T>, 2>& sides,
                    const Outside& outside, Run& run, Outcome& outcome) {
@@ -288,8 +288,7 @@ void solve_scales(Sides<T> both, const Kernels& kernels, const ScaledOptions& ho
     }
 }
 
-// Returns a kernel divided by the roots of its diagonal, on both sides: K[i, j] / (roots[i] roots[j]), or 0 if a root
-// is.
+// Returns K[i, j] / (roots[i] roots[j]) of a kernel, the roots of its diagonal; 0 if a root is 0.
 PairProducts divide_by_roots(std::int64_t d, const double* K, const std::vector<double>& roots, Run& run) {
     RowTotals totals{.sums = std::vector<double>(at(d), 0.0), .norms = std::vector<double>(at(d), 0.0)};
     for (std::int64_t i = 0; i < d; ++i) totals.norms[at(i)] = roots[at(i)] > 0 ? 1 : 0;

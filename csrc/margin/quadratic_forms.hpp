@@ -38,9 +38,9 @@ template <class T>
 class QuadraticForm {
   public:
     QuadraticForm() = default;
-    // Takes W = sum_k values[k] v_k v_k', vectors row by row.
+    // Takes W = sum_k values[k] v_k v_k', v_k: row k of `vectors`, rank x n.
     QuadraticForm(std::int64_t n, std::int64_t rank, const double* values, const double* vectors);
-    // Takes a symmetric W.
+    // Takes a symmetric W, n x n.
     QuadraticForm(std::int64_t n, const double* W);
 
     struct Block {           // kFormRows rows of W
@@ -57,7 +57,7 @@ class QuadraticForm {
     std::vector<Block> blocks_;
 };
 
-// Returns sum_k values[k] v_k v_k', vectors row by row.
+// Returns sum_k values[k] v_k v_k' (n x n, both triangles); v_k: row k of `vectors`, rank x n.
 Buffer<double> dense_of_factors(std::int64_t n, std::int64_t rank, const double* values, const double* vectors,
                                 Run& run);
 

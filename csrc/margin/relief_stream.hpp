@@ -40,11 +40,11 @@ class ReliefStream {
     std::uint64_t fingerprint() const { return plan_->fingerprint; }
     std::uint64_t fingerprint_of_passes() const { return search_ ? search_->fingerprint : 0; }
     void require_like(const ReliefStream& other) const;
-    // Refuses a pass that hasn't read every row.
+    // Throws if the pass hasn't read every row.
     void require_all_rows() const { rows_.require_all(pass()); }
-    // Refuses every use after an update that stopped halfway.
+    // Throws if an update has stopped halfway.
     void require_intact() const { intact_.require_for("this stream"); }
-    // Refuses a block of another dtype or storage than the first block, or one that the method can't read.
+    // Throws if a block has another dtype or storage than the first block, or one that the method can't read.
     void require_like(const Matrix& X) const;
 
     // Reads a block of rows, dense or CSR, that begins with first_row, each row once per pass: pass 1 adds them to the
@@ -58,10 +58,12 @@ class ReliefStream {
     // rows.
     void save_state(ByteWriter& to) const;
     void load_state(ByteReader& from);
-    // Ends the first pass: fixes the scales and prepares the targets.
+    // Ends the first pass: fixes the scales, prepares the targets and begins the second pass; changes nothing if it
+    // throws.
     void next_pass(Run& run);
-    // Ends the second pass and writes the scores. merged: the index of the merged class to which each class belongs, or
-    // null if no classes are merged.
+    // Computes the scores from the rows that both passes kept, fills the result and issues its warnings; changes no
+    // state, so that it can be called again. merged: the index of the merged class to which each class belongs, or null
+    // if no classes are merged.
     void scores(const std::int64_t* merged, std::int64_t n_merged, Run& run, Owned<fastfs_relief_result>& result) const;
 
   private:

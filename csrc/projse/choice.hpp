@@ -65,8 +65,9 @@ void select_by_projection(std::int64_t n_t, std::int64_t n_s, Buffer<double>& K,
                           const std::function<CandidateKernel()>& candidates, Run& run,
                           Owned<fastfs_projse_result>& result);
 
-// Chooses if the candidates are the targets, too, and K = R'R for the columns of R (m x n, column-major). c is the
-// diagonal of K; a score is the square of the column's part that the chosen columns don't span.
+// Chooses if the candidates are the targets, too, and K = R'R for the columns of R (m x n, column-major); fills the
+// result and issues its warnings. c is the diagonal of K; a score is the square of the column's part that the chosen
+// columns don't span.
 void select_among_columns(const double* R, std::int64_t m, std::int64_t n, std::vector<double> c,
                           const fastfs_projse_options& o, Run& run, Owned<fastfs_projse_result>& result);
 

@@ -43,10 +43,11 @@ bool by_rows(const Block<T>& block) {
     return std::abs(block.col_stride) <= std::abs(block.row_stride);
 }
 
-// Refuses a column for its scale: its squares are out of range.
+// Throws the error about a column with squares out of range.
 [[noreturn]] void refuse_scale(const Name& matrix, std::int64_t column);
 
-// Refuses a column for its first NaN or infinity in rows r0 .. r1 - 1 (all rows, if sparse), or for its scale.
+// Throws the error about a column: about its first NaN or infinity in rows r0 .. r1 - 1 (all rows, if sparse),
+// otherwise about its scale.
 [[noreturn]] void refuse_column(const Matrix& M, const Name& matrix, std::int64_t column, std::int64_t r0,
                                 std::int64_t r1);
 

@@ -26,7 +26,7 @@ struct Variables {
 // distance is 0.
 inline double squared_distance(double aa, double bb, double ab) { return std::max((aa - ab) + (bb - ab), 0.0); }
 
-// Refuses variables that are all without values.
+// Throws if all variables are without values.
 void require_candidates(const Variables& v, const Name& matrix, bool center);
 
 struct VariableKernel {

@@ -54,7 +54,8 @@ class CenteredColumns {
 
     const ProjseColumns& columns() const { return columns_; }
 
-    // Calls f(j0, w, tile, slot) for all columns in tiles of up to kWidth, m x w, column-major.
+    // Calls f(j0, w, tile, slot) on several threads for the w columns from j0 on, all columns in turn; tile: their
+    // centred values, m x w, column-major, valid during the call; slot: the number of the thread.
     template <class F>
     void for_tiles(Run& run, F&& f) {
         parallel_for(run, ceil_div(n_, kWidth), [&](std::int64_t task, int slot) {

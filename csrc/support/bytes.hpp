@@ -42,6 +42,7 @@ class ByteReader {
   public:
     ByteReader(const char* from, std::int64_t n_bytes) : from_(from), left_(n_bytes) {}
 
+    // Reads the next n values; throws if fewer are left.
     template <class T>
     void get(T* values, std::int64_t n) {
         static_assert(std::is_trivially_copyable_v<T>);

@@ -32,7 +32,7 @@ class SparseLine {
     }
 
   private:
-    // Copies the entries to indices_ and values_, by ascending index, and adds up entries at one place.
+    // Sets indices_ and values_ to the entries by ascending index, with entries at one place added up.
     template <class I>
     void sort_entries(const I* indices, const V* values, std::int64_t n) {
         std::vector<std::pair<std::int64_t, std::int64_t>> entries(at(n));
