@@ -114,7 +114,12 @@ class IterativeRelief(_Wrapper):
                     report(f"round {number} of {n_iter}", number / n_iter)
                 best = scores.max()
                 if best <= 0:
-                    warn([f"no feature scores above 0 in round {number}, so the weights stay as they were before it"])
+                    warn(
+                        [
+                            f"no feature scores above 0 in round {number}, so the weights stay as they were before it: "
+                            "check y, or take another estimator"
+                        ]
+                    )
                     break
                 moves = rate * (np.maximum(scores, 0) / best - weights)
                 weights = weights + moves

@@ -98,7 +98,7 @@ class _Wrapper(_Selector):
         if hasattr(X, "__next__"):
             raise TypeError(
                 f"X must be one array, since {type(self).__name__} scores it several times; got an iterator of row "
-                "chunks, which can be read once"
+                "chunks, which can be read once: stack them"
             )
         X = load_stream(X, Run())
         require_table(X)
@@ -127,6 +127,7 @@ class _Wrapper(_Selector):
         return MetadataRouter(owner=type(self).__name__).add(estimator=self.estimator, method_mapping=mapping)
 
     def __sklearn_tags__(self) -> Tags:
+        """Return the tags of the wrapped estimator for scikit-learn; raise TypeError if it has no `fit`."""
         if not hasattr(self.estimator, "fit"):
             raise TypeError(f"estimator must be a selector, such as ReliefF(); got {self.estimator!r}")
         tags, estimator_tags = super().__sklearn_tags__(), get_tags(self.estimator)

@@ -170,7 +170,10 @@ def as_weights(sample_weight: Any, n_samples: int) -> npt.NDArray[np.float64]:
 
 
 def as_distances(distances: Any, n_samples: int, run: Run) -> npt.NDArray[np.float64]:
-    """Return distances between all samples; the core checks their values."""
+    """Return distances between all samples as float64; raise ValueError for sparse ones or another shape.
+
+    The core checks their values.
+    """
     matrix = as_matrix(distances, run, "distances")
     refuse_sparse(
         matrix, "distances must be dense, known between all samples; got sparse ones: give distances.toarray()"
@@ -366,7 +369,8 @@ def fit_relief_in_blocks(
         )
     if hasattr(y, "__next__") or (callable(y) and not hasattr(y, "shape")):
         raise ValueError(
-            "y must be an array of the labels of all rows if X is read in blocks; got an iterator or a function"
+            "y must be an array of the labels of all rows if X is read in blocks; got an iterator or a function: "
+            "give one array"
         )
     n_known = len(y) if source.shape[0] is None and hasattr(y, "__len__") else source.shape[0]
     response = options.as_response(y, n_known or 0, source.shape[1] or 0)
@@ -382,7 +386,10 @@ def fit_relief_in_blocks(
 
 
 def class_priors(priors: str | Mapping[Any, Any], classes: Array | None) -> npt.NDArray[np.float64]:
-    """Return the prior of each class, in their order: equal ones for a word, or the values of the mapping."""
+    """Return the prior of each class, in their order: equal ones for a word, or the values of the mapping.
+
+    Raise ValueError without classes, or if the mapping has other labels.
+    """
     if classes is None:
         raise ValueError("priors must be left out if y holds numbers, since they are shares of classes")
     if isinstance(priors, str):

@@ -301,7 +301,10 @@ def permutation_test(
     if y is None:
         raise ValueError("y must hold the samples' labels, which a permutation test shuffles; got None")
     if hasattr(X, "__next__"):
-        raise ValueError("X must be an array, since each permutation reads it; got an iterator, which can be read once")
+        raise ValueError(
+            "X must be an array, since each permutation reads it; got an iterator, which can be read once: "
+            "stack its blocks"
+        )
     model = expect_fits(clone(estimator), max_permutations)
     selector = as_label_scorer(last_step(model))
     covariates = _with_given(selector._given_values(X), covariates)

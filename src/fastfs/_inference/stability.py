@@ -205,7 +205,10 @@ def stability(
         raise ValueError(f"threshold must lie above 0.5 and be at most 1; got {threshold}")
     report, n_jobs = as_progress(verbose), as_jobs(n_jobs)
     if hasattr(X, "__next__"):
-        raise ValueError("X must be an array, since each subsample reads it; got an iterator, which can be read once")
+        raise ValueError(
+            "X must be an array, since each subsample reads it; got an iterator, which can be read once: "
+            "stack its blocks"
+        )
     X = load_stream(X, Run())
     require_table(X)
     X = by_rows(X)  # other sparse formats have no rows to take

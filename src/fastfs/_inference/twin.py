@@ -141,7 +141,9 @@ def shuffled_twin(
     if y is None:
         raise ValueError("y must hold the samples' labels, which a twin shuffles; got None")
     if hasattr(X, "__next__"):
-        raise ValueError("X must be an array, since a twin reads it again; got an iterator, which can be read once")
+        raise ValueError(
+            "X must be an array, since a twin reads it again; got an iterator, which can be read once: stack its blocks"
+        )
     model = clone(estimator)
     labels, scorer = make_scorer(model, X, y, params)
     names = as_values(y).reshape(-1) if labels.dtype.kind == "i" else None

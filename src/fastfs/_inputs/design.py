@@ -254,7 +254,7 @@ def read_column(name: str, column: Any, n_samples: int) -> tuple[list[Any], Inte
 def _refuse_missing(name: str, missing: Any) -> None:
     """Raise ValueError if a value of a design column is missing."""
     if len(rows := np.flatnonzero(missing)):
-        raise ValueError(f"{name} must not have missing values; got some in {_describe_rows(rows)}")
+        raise ValueError(f"{name} must not have missing values; got some in {_describe_rows(rows)}: fill them in")
 
 
 def _describe_rows(numbers: Integers) -> str:
@@ -265,7 +265,10 @@ def _describe_rows(numbers: Integers) -> str:
 
 
 def read_covariates(covariates: Any, n_samples: int) -> Floats:
-    """Return covariates as numbers; a column of categories becomes a column of 0 and 1 for each value but the first."""
+    """Return covariates as numbers; a column of categories becomes a column of 0 and 1 for each value but the first.
+
+    Raise ValueError for missing values, no columns or another number of rows, and TypeError for other values.
+    """
     if hasattr(covariates, "to_frame"):
         covariates = covariates.to_frame()
     if hasattr(covariates, "column_names"):  # a table of Arrow

@@ -46,7 +46,7 @@ class Given:
             return cls(table=table)
         columns = column_numbers("given", given, n_features, names)
         if len(columns) == n_features:
-            raise ValueError(f"given must leave features to choose from; got all {n_features}")
+            raise ValueError(f"given must leave features to choose from; got all {n_features}: name fewer")
         return cls(columns=columns) if len(columns) else None
 
     @property

@@ -47,7 +47,7 @@ def as_target(y: Any, name: str = "y") -> Array:
     """Return y as a 1-D or 2-D array of any real values; raise ValueError for sparse or masked y, or an iterator."""
     refuse_sparse(y, f"a sparse target isn't supported: give {name}.toarray()")
     if hasattr(y, "__next__"):
-        raise ValueError(f"{name} must be one array, since X is one; got an iterator")
+        raise ValueError(f"{name} must be one array, since X is one; got an iterator: stack its chunks")
     if np.ma.is_masked(y):
         raise ValueError(f"{name} has masked values: impute or drop them first")
     values: Array = _values_of_target(y)

@@ -91,7 +91,9 @@ class Data:
     def given(cls, X: Any, y: Any, names: Any, blocks: Any, groups: Any, covariates: Any, run: Run) -> "Data":
         """Return the data of a report on arrays, in the order of their rows."""
         if hasattr(X, "__next__"):
-            raise ValueError("X must be an array, since a report reads it several times; got an iterator")
+            raise ValueError(
+                "X must be an array, since a report reads it several times; got an iterator: stack its blocks"
+            )
         design = {
             name: values
             for name, values in (("blocks", blocks), ("groups", groups), ("covariates", covariates))

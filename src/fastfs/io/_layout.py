@@ -32,6 +32,7 @@ class Names:
     """Names of columns or rows; * stands for any characters, ? for one."""
 
     def __init__(self, given: Collection[str]) -> None:
+        """Keep the names, and compile those with * or ? to one pattern."""
         self.given = frozenset(given)
         parts = [
             re.sub(r"\\\[(\\.)\\\]|\\([*?])", _as_pattern, re.escape(name))
@@ -46,7 +47,10 @@ class Names:
         return self._pattern is not None and isinstance(name, str) and self._pattern.fullmatch(name) is not None
 
     def unused(self, names: Iterable[str]) -> str | None:
-        """Return the first of the given names or patterns that none of `names` matches, or None if each has a match."""
+        """Return the first of the given names or patterns that none of `names` matches, or None if each has a match.
+
+        Raise TableError for a name with * or ? that is both the name of a column and a pattern for others.
+        """
         present = list(names)
         exact = set(present)
         for name in sorted(self.given):
@@ -291,7 +295,8 @@ def features_of(names: Sequence[str], ignored: Names, path: Path, what: str = "c
 
 def _no_feature_left(what: str, names: Sequence[str], path: Path) -> ValueError:
     return ValueError(
-        f"'{path}' has no {what} left as a feature: all are labels, annotations or ignored ({some_of(names)})"
+        f"'{path}' has no {what} left as a feature: all are labels, annotations or ignored ({some_of(names)}): "
+        "name fewer of these"
     )
 
 

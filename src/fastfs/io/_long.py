@@ -60,7 +60,7 @@ def read_long(path: Path, wanted: Wanted, header: list[str], rows: Rows) -> Cont
         cells.append(row[value_at])
     names, n = list(features), len(samples)
     if not names:
-        raise ValueError(f"'{path}' has no feature left: all are ignored")
+        raise TableError(f"'{path}' has no feature left: all are ignored; name fewer with ", Parameter("ignore"))
     try:
         values = parse_numbers(cells, wanted.marks)
     except NotANumber as error:

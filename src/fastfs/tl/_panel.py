@@ -279,7 +279,7 @@ class _Designer:
 def _check_number(n: int, per_group: int, n_types: int, n_left: int) -> None:
     """Raise ValueError unless there are n genes to choose, and n is enough for `per_group` of each type."""
     if not n_left:
-        raise ValueError("given must leave genes to choose from; got all genes that are compared")
+        raise ValueError("given must leave genes to choose from; got all genes that are compared: name fewer")
     if n > n_left:
         raise ValueError(f"n must be at most {n_left}, the number of genes to choose from; got {n}")
     if n < per_group * n_types:
