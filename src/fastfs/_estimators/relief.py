@@ -203,6 +203,7 @@ class _TableSelector(_relief.TableFields, _ReliefFamily, RoundsMaker):
         return _ReliefRounds(self._read_samples(X, y, sample_weight, distances, options, run), options, run)
 
     def __sklearn_tags__(self) -> Tags:
+        """Return the tags for scikit-learn: classifier or regressor, and what X may hold, by the parameters."""
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
         tags.input_tags.allow_nan = self.missing != "error"

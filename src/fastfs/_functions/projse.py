@@ -297,7 +297,10 @@ def projse_two_view(call: _TwoViews) -> tuple[ProjSeResult, ProjSeResult]:
 def _settle(
     outcome: Outcome[ProjSeResult], view: Any, target: Any, options: ProjSeOptions, run: Run
 ) -> Outcome[ProjSeResult]:
-    """Return the outcome of sums with what values say of the target's columns, if sums can't tell how they depend."""
+    """Return the outcome, with the warning that sums can't tell how the target's columns depend replaced.
+
+    What the values say of the columns takes its place: another warning, or none.
+    """
     if not outcome.warnings_of("perhaps_dependent"):
         return outcome
     by_values, _ = fit_table(take_columns(view, outcome.result.selected[:1]), target, 1, options, run)

@@ -103,6 +103,7 @@ def made_dense(X: Any, run: Run) -> Any:
 
 @made_dense.register(Sparse)
 def _(X: Any, run: Run) -> Any:
+    """Return sparse X as dense values; raise MemoryError if these exceed the budget."""
     n_bytes = X.shape[0] * X.shape[1] * X.dtype.itemsize
     run.reserve_memory(
         n_bytes,

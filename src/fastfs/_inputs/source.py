@@ -72,6 +72,7 @@ class Source:
         is_packed: bool = False,
         dask: Any = None,
     ) -> None:
+        """Keep what is known of X; nothing is read yet."""
         self.shape, self.dtype, self.kind, self.is_sparse = shape, dtype, kind, is_sparse
         self.can_repeat, self.is_stored, self.by_columns, self.n_bytes = can_repeat, is_stored, by_columns, n_bytes
         self.read, self._ends, self._start, self.is_packed, self.dask = read, ends, start, is_packed, dask

@@ -29,6 +29,7 @@ def check_structure(X: Any) -> None:
 
 @check_structure.register(Sparse)
 def _(X: Any) -> None:
+    """Check a CSR or CSC matrix with values; other formats pass."""
     if X.format not in ("csr", "csc") or len(X.shape) != 2 or 0 in X.shape:
         return
     from fastfs import _core

@@ -322,7 +322,7 @@ def require_packages() -> None:
 
 
 def _checked(methods: Collection[str]) -> list[str]:
-    """Return the methods in lower case: two or more different methods that compare classes."""
+    """Return the methods in lower case; raise an error for fewer than two, copies, or one of numbers."""
     if isinstance(methods, str):
         raise TypeError(f"methods must be a list of words; got the string {methods!r}")
     words = [str(word).lower() for word in methods]

@@ -119,6 +119,7 @@ class Study:
                     return None
 
             def permuted() -> PermutationResult:
+                """Test a clone by permutations; raise ValueError if the plan asks for none."""
                 if plan.n_permutations == 0:
                     raise ValueError("n_permutations is 0, so there are no p-values")
                 return permutation_test(
@@ -356,7 +357,7 @@ def interactions(data: Data, plan: Plan, report: Progress) -> tuple[dict[str, An
 
 
 def json_value(value: Any) -> Any:
-    """Return a value for JSON, which has neither NaN nor infinity, nor NumPy's types."""
+    """Return a value for JSON: NaN and infinity as None, NumPy's types as Python's, any other object as text."""
     if isinstance(value, dict):
         return {str(name): json_value(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
@@ -404,7 +405,10 @@ def _alignment(data: Data, a: Integers, b: Integers) -> float | None:
 
 
 def _sensitivity(method: Method, selector: Any, data: Data, n_selected: int) -> list[dict[str, Any]]:
-    """Return a row for half and for twice the scale: how the ranking there agrees with the ranking here."""
+    """Return a row for half and for twice the scale: how the ranking there agrees with the ranking here.
+
+    Raise ValueError if the method has no scale, or one without effect.
+    """
     from sklearn.base import clone
 
     name = method.scale

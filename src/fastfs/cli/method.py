@@ -75,7 +75,7 @@ def _takes(params: Mapping[str, Any], name: str) -> bool:
 
 
 def make_selector(method: Method, method_flags: MethodOptions) -> Any:
-    """Return the method's estimator with these options."""
+    """Return the method's estimator with these options; raise ValueError for an option that it doesn't have."""
     make = getattr(fastfs, method.estimator)
     params = make().get_params()
     options = {"n_jobs": method_flags.threads, "max_memory": method_flags.max_memory}
