@@ -160,6 +160,16 @@ IMPORTS = {
         "sklearn", "joblib", "pandas", "matplotlib",
     ),
     "import fastfs; fastfs.affinity([[0.0, 1.0]], sigma=1.0)": ("sklearn", "joblib", "pandas", "matplotlib"),
+    # The RELIEF family and SNPs call no BLAS, so they import none; a call that did would fail here.
+    """
+import fastfs, numpy as np
+X, y = np.random.default_rng(0).normal(size=(40, 30)), np.arange(40) % 2
+for name in ("relief", "relieff", "surf", "multisurf", "mu_relief", "swrf", "rrelieff"):
+    getattr(fastfs, f"{name}_scores")(X, y[:, None] * 1.5 if name == "rrelieff" else y)
+fastfs.relieff_scores(X, y, given=[0], n_targets=10)
+fastfs.snp_pairs((X > 0).astype(np.int8), y)
+fastfs.ld_clumps((X > 0).astype(np.int8), X[0])
+""": ("sklearn", "joblib", "pandas", "scipy.linalg"),
     "import fastfs; fastfs.info()": ("sklearn", "joblib", "pandas", "matplotlib"),
 }  # fmt: skip
 

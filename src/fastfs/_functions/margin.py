@@ -125,15 +125,19 @@ class MarginStage:
     keep : {"none", "manhattan", "sqeuclidean"}
         Distances to compute once, in 8 n_samples^2 bytes, unless they exceed the budget: "manhattan" for the RELIEF
         family and the first iteration of IM4E, "sqeuclidean" for RELIEF and the first iteration of IMMIGRATE.
+    with_blas : bool
+        False for the RELIEF family, which calls no BLAS.
     """
 
-    def __init__(self, X: Any, options: Mapping[str, Any], run: Run, keep: str = "none") -> None:
-        self.X, self.options, self.run = X, {**options, "keep": keep}, run
+    def __init__(
+        self, X: Any, options: Mapping[str, Any], run: Run, keep: str = "none", *, with_blas: bool = True
+    ) -> None:
+        self.X, self.options, self.run, self.with_blas = X, {**options, "keep": keep}, run, with_blas
 
     @cached_property
     def core_margin(self) -> Any:
         """The core's object, made at its first use, so that wrong options are found before."""
-        return load_core().Margin(self.X, self.options, self.run)
+        return load_core(with_blas=self.with_blas).Margin(self.X, self.options, self.run)
 
 
 def algorithm_name(core_result: dict[str, Any]) -> str:

@@ -72,7 +72,8 @@ class Samples:
     def make_stage(self, options: FamilyOptions, run: Run, keep: str = "none") -> MarginStage:
         """Return the label-free stage of these samples, which keeps distances if asked to."""
         sample_options = {"levels": self.levels, "distances": self.distances, "sample_weights": self.weights}
-        stage = MarginStage(self.X, options.stage_options() | sample_options | {"scaling": self.scaling}, run, keep)
+        stage_options = options.stage_options() | sample_options | {"scaling": self.scaling}
+        stage = MarginStage(self.X, stage_options, run, keep, with_blas=False)
         if len(self.given):
             with in_words_of_the_caller(self, options):
                 self.use_columns(stage, np.arange(self.n_features), None, options)
@@ -269,7 +270,7 @@ class StreamedTargets:
         scaling = "range" if options.scaling == "auto" else options.scaling
 
         def start_stream(width: int) -> None:
-            self._core = load_core().ReliefStream(labels, n_classes, width, scaling, core_options, run)
+            self._core = load_core(with_blas=False).ReliefStream(labels, n_classes, width, scaling, core_options, run)
 
         if source.dask is not None:
             start_stream(source.shape[1] if columns is None else len(columns))  # type: ignore[arg-type]

@@ -244,7 +244,7 @@ def snp_pairs(call: SnpPairsCall) -> SnpPairs | InteractionScan:
         if call.covariates is not None:
             core_options["covariates"] = for_core(read_covariates(call.covariates, G.shape[0]))
     with nullcontext() if classes is None else naming_classes(classes):
-        core_result = load_core().snp_pairs(G, labels, core_options, run)
+        core_result = load_core(with_blas=False).snp_pairs(G, labels, core_options, run)
     warn(last_warnings(names_in_lists(known_names)))
     result = SnpPairs(
         pairs=core_result["pairs"],
@@ -449,7 +449,7 @@ def ld_clumps(
         raise ValueError(f"scores must be one for each of the {G.shape[1]} SNPs; got the shape {values.shape}")
     chromosomes = np.unique(G.chromosome, return_inverse=True)[1].astype(np.int64)
     core_options = options.core_options() | {"positions": for_core(G.position), "chromosomes": chromosomes}
-    core_result = load_core().ld_clumps(G, values, core_options, run)
+    core_result = load_core(with_blas=False).ld_clumps(G, values, core_options, run)
     return LdClumps(
         leads=core_result["leads"],
         names=None if names is None else names[core_result["leads"]],

@@ -180,7 +180,9 @@ class FeatureGroups:
         nulls: list[tuple[Any, Any]] = []
         for of_groups in (self.maxima, self.sums):
             values = for_core(of_groups(scores), np.float64)
-            nulls.append((load_core().Null(design, values, float(values.max()), "", options, run), of_groups))
+            nulls.append(
+                (load_core(with_blas=False).Null(design, values, float(values.max()), "", options, run), of_groups)
+            )
         return nulls
 
     def result(self, scores: Array, by_maxima: dict[str, Any], by_sums: dict[str, Any]) -> GroupsResult:

@@ -336,7 +336,7 @@ def permutation_test(
     options = {"by_score": statistic == "score", "ranks_by_z": ranking == "z", "stop": may_stop, "fdr": fdr}
     run = Run(0, getattr(estimator, "max_memory", None))
     values = for_core(scores, np.float64)
-    null = load_core().Null(design.core, values, overall, type(estimator).__name__, options, run)
+    null = load_core(with_blas=False).Null(design.core, values, overall, type(estimator).__name__, options, run)
     of_groups = [] if wholes is None else wholes.make_nulls(design.core, values, options, run)
     size = _FIRST_BATCH if may_stop and not design.exact else _LARGEST_BATCH
     most = _BATCH_BYTES // max(labels.nbytes, scores.nbytes)

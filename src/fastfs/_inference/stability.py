@@ -276,7 +276,7 @@ def compare_selections(
         begins = np.cumsum([0, *map(len, selected)])
         flat = for_core(np.concatenate(selected), np.int64)
     rows = [for_core(one, np.float64) for one in scores if one is not None and np.isfinite(one).all()]
-    compared: dict[str, Any] = load_core().stability(
+    compared: dict[str, Any] = load_core(with_blas=False).stability(
         len(scores), n_features, flat, begins, rows if len(rows) == len(scores) else None, halves, threshold
     )
     return compared

@@ -111,7 +111,7 @@ class Design:
         times = events = None
         if Z is not None and {"event", "time"} <= set(y.dtype.names or ()):
             times, events = for_core(y["time"], np.float64), for_core(y["event"], np.int32)
-        self.core = load_core().Design(
+        self.core = load_core(with_blas=False).Design(
             n, *target, *(part for column in named for part in column), Z, times, events, options, Run()
         )
         self._warnings = last_warnings()
