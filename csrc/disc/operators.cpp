@@ -31,12 +31,15 @@ constexpr int kMostCycles = 500;
 
 std::int64_t n_chunks(std::int64_t n) { return ceil_div(n, kChunk); }
 
+// Returns the multiplications of a chunk of kBlock vectors with m columns of a basis.
+double work_of_chunk(std::int64_t m) { return static_cast<double>(kChunk * kBlock * m); }
+
 // Sets total (size) to the sum over all chunks of rows, in their order, of the `sums` that part(first, rows, sums)
-// writes.
+// writes, in at least one multiplication for each row and sum.
 template <class F>
 void sum_chunks(std::int64_t n, std::int64_t size, double* total, Run& run, F&& part) {
     Buffer<double> parts(n_chunks(n) * size);
-    parallel_for(run, n_chunks(n), [&](std::int64_t chunk, int) {
+    parallel_for(run, n_chunks(n), static_cast<double>(kChunk * size), [&](std::int64_t chunk, int) {
         part(chunk * kChunk, std::min(kChunk, n - chunk * kChunk), parts.data() + chunk * size);
     });
     std::fill_n(total, size, 0.0);
@@ -155,7 +158,7 @@ void append_orthonormal_block(std::int64_t n, std::int64_t size, double* V, std:
         for (double x : h) left = std::max(left, std::abs(x));
         if ((left <= precision && share > 0.01) || pass == kMostPasses) break;
     }
-    parallel_for(run, n_chunks(n), [&](std::int64_t chunk, int) {
+    parallel_for(run, n_chunks(n), work_of_chunk(kBlock), [&](std::int64_t chunk, int) {
         const std::int64_t first = chunk * kChunk, rows = std::min(kChunk, n - first);
         multiply_right(rows, W + first * kBlock, inverse);
         for (std::int64_t i = first; i < first + rows; ++i) std::copy_n(W + i * kBlock, kBlock, V + i * ld + size);
@@ -230,7 +233,7 @@ void lanczos(std::int64_t n, std::int64_t k, const BlockOperator& apply, F&& all
     for (int cycle = 0; cycle < kMostCycles; ++cycle) {
         for (; size + kBlock <= most; size += kBlock) {
             run.checkpoint();
-            parallel_for(run, n_chunks(n), [&](std::int64_t chunk, int) {
+            parallel_for(run, n_chunks(n), work_of_chunk(1), [&](std::int64_t chunk, int) {
                 for (std::int64_t i = chunk * kChunk; i < std::min((chunk + 1) * kChunk, n); ++i) {
                     std::copy_n(V.data() + i * ld + size, kBlock, X.data() + i * kBlock);
                 }
@@ -351,7 +354,8 @@ DenseSymmetric::DenseSymmetric(std::int64_t n, Buffer<double> A, Run& run)
 // Computes Y = A X for n x kBlock vectors.
 void DenseSymmetric::multiply(const double* X, double* Y, Run& run) const {
     const auto& blocks = *isa().blocks;
-    parallel_for(run, ceil_div(n_, kDenseRows), [&](std::int64_t task, int) {
+    const auto work = static_cast<double>(kDenseRows * kBlock * n_);
+    parallel_for(run, ceil_div(n_, kDenseRows), work, [&](std::int64_t task, int) {
         std::int64_t i = task * kDenseRows;
         const std::int64_t end = std::min(i + kDenseRows, n_);
         for (; i + kPanel<double> <= end; i += kPanel<double>) {
@@ -373,7 +377,7 @@ void inner_products(std::int64_t n, std::int64_t m, const double* V, std::int64_
 void subtract_product(std::int64_t n, std::int64_t m, const double* V, std::int64_t ld, const double* H, double* X,
                       Run& run) {
     const auto product = isa().blocks->multiply;
-    parallel_for(run, n_chunks(n), [&](std::int64_t chunk, int) {
+    parallel_for(run, n_chunks(n), work_of_chunk(m), [&](std::int64_t chunk, int) {
         const std::int64_t first = chunk * kChunk, rows = std::min(kChunk, n - first);
         product(V + first * ld, ld, rows, m, H, -1, true, X + first * kBlock);
     });

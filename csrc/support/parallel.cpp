@@ -167,9 +167,13 @@ void after_fork_in_child() {
 
 std::thread::id calling_thread() { return served == std::thread::id{} ? std::this_thread::get_id() : served; }
 
-void parallel_for(Run& run, std::int64_t n, LoopBody body) {
+void parallel_for(Run& run, std::int64_t n, LoopBody body) { parallel_for(run, n, kWorkOfThread, body); }
+
+void parallel_for(Run& run, std::int64_t n, double multiplications, LoopBody body) {
     const SingleThreadedBlas held;
-    const int helpers = static_cast<int>(std::min<std::int64_t>(run.n_threads(), n)) - 1;
+    const double worthwhile = static_cast<double>(n) * (multiplications / kWorkOfThread);
+    const std::int64_t most = std::min<std::int64_t>(run.n_threads(), n);
+    const int helpers = static_cast<int>(std::min(static_cast<double>(most), worthwhile)) - 1;
     if (helpers <= 0) {
         for (std::int64_t i = 0; i < n; ++i) {
             run.checkpoint(share(i, n));

@@ -1471,6 +1471,22 @@ void test_parallel_for() {
     }
 }
 
+// A loop takes a thread for each kWorkOfThread of its work: none besides the caller's below two of them.
+void test_work_of_a_loop() {
+    constexpr std::int64_t n = 8;
+    for (const std::int64_t worth : {1, 2, 3}) {
+        fastfs::core::Run run(threads(3));
+        const double of_an_index = (static_cast<double>(worth) + 0.5) * fastfs::core::kWorkOfThread / n;
+        std::vector<int> slots(n);
+        fastfs::core::parallel_for(run, n, of_an_index, [&](std::int64_t i, int slot) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(4));  // so that helpers get indices
+            slots[static_cast<std::size_t>(i)] = slot;
+        });
+        const int last = *std::max_element(slots.begin(), slots.end());
+        CHECK(last < worth && (last > 0) == (worth > 1));
+    }
+}
+
 // Helpers round as the caller does at the time of the loop, though they were started before.
 void test_rounding_of_helpers() {
     const volatile double one = 1, three = 3;
@@ -1557,6 +1573,7 @@ int main() {
     test_cancel_leaves_sums();
     test_threads_at_once();
     test_parallel_for();
+    test_work_of_a_loop();
     test_rounding_of_helpers();
 #if defined(FASTFS_TEST_FORK)
     test_fork();
