@@ -465,7 +465,7 @@ def given(report: Report, seeds: range, kinds: list[str], numbers_of_given: list
             share, free = (known <= 0.05).mean(axis=0)
             report.row(f"{name}: share with p <= 0.05", share, at_most=high)
             report.row(f"{name}: the same", share, at_least=low)
-            if not np.isnan(free):
+            if not np.isnan(known[:, 1]).all():
                 report.row(f"{name}: without given", free)
 
 
