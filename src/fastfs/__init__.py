@@ -152,7 +152,9 @@ __all__ = [*_HOMES, *(module for module in _MODULES if module != "numba")]  # nu
 
 
 def __getattr__(name: str) -> object:
-    """Return the version, or a public name or module, which is imported at its first use."""
+    """Return the version, or a public name or module, which is imported at its first use; raise AttributeError for
+    other names.
+    """
     if name == "__version__":
         from importlib.metadata import version
 

@@ -24,7 +24,7 @@ _EXTRAS = {
 def _answer(arguments: list[str]) -> int:
     """Print the paths that a build asks for on one line, as pybind11-config does, and return the exit code.
 
-    Needs none of the extras.
+    It is 2, with a message, if an argument isn't one of ANSWERS. Needs none of the extras.
     """
     for unknown in arguments:
         if unknown not in ANSWERS:
@@ -36,7 +36,10 @@ def _answer(arguments: list[str]) -> int:
 
 
 def main() -> int:
-    """Run the command line; return its exit code: 2 if a package is missing, 130 after Ctrl-C."""
+    """Run the command line, or answer a build's question such as --includes; return the exit code.
+
+    It is 2, with advice, if a package is missing, and 130 after Ctrl-C. `score` does without scikit-learn.
+    """
     arguments = sys.argv[1:]
     if arguments and arguments[0] in ANSWERS:
         return _answer(arguments)

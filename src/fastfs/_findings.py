@@ -23,7 +23,10 @@ def pairs(selector: Any, feature_names: Sequence[str]) -> dict[str, list[Any]]:
 
 
 def parameters(selector: Any) -> dict[str, Any]:
-    """Return the parameters of an estimator and of estimators inside it for JSON, which has no infinity."""
+    """Return the parameters of an estimator and of estimators inside it for JSON, without `verbose`.
+
+    Infinity becomes "inf", and an estimator the name of its class.
+    """
 
     def json_value(value: Any) -> Any:
         if hasattr(value, "get_params"):
@@ -55,7 +58,9 @@ def rules(selector: Any) -> dict[str, Any]:
 
 
 def findings(method: Method, selector: Any, feature_names: Sequence[str]) -> dict[str, Any]:
-    """Return a dict of the results of a fit besides the ranking: attributes, some by class, sensitivity and pairs."""
+    """Return a dict of the results of a fit besides the ranking: attributes, some by class, and if the fit has them
+    groups, sensitivity, the number selected and pairs.
+    """
     attributes: dict[str, Any] = {name: getattr(selector, f"{name}_") for name in method.of_fit}
     for name in method.by_class:
         rows = zip(selector.classes_, getattr(selector, f"{name}_").tolist(), strict=True)

@@ -207,6 +207,8 @@ def assess(
 def _read_target(y: Any, shape: tuple[int, int], run: Run) -> tuple[Array | None, Array]:
     """Return the classes and the number of each sample's class, or None and a finite number, or a record of an event
     and a time, per sample.
+
+    Raise ValueError for several columns, and for numbers that aren't finite or are all equal.
     """
     if y is not None and as_values(y).dtype.names:
         return None, read_response(y, *shape, "survival").values
@@ -226,7 +228,11 @@ def _read_target(y: Any, shape: tuple[int, int], run: Run) -> tuple[Array | None
 
 
 def _rankers(methods: Sequence[str] | Mapping[str, Any], kind: str) -> dict[str, Any]:
-    """Return the selectors to assess by name: from words, made for a kind of target, or as they are in a mapping."""
+    """Return the selectors to assess by name: from words, made for a kind of target, or as they are in a mapping.
+
+    The default words leave out methods of classes if the target isn't one. Raise TypeError for other objects,
+    ValueError if a word comes twice, names a plain ranking or is unknown, or if there is none.
+    """
     if isinstance(methods, str) or not isinstance(methods, Iterable):
         raise TypeError(f"methods must be a list of words, or a mapping of names to estimators; got {methods!r}")
     if isinstance(methods, Mapping):
@@ -253,7 +259,10 @@ def _rankers(methods: Sequence[str] | Mapping[str, Any], kind: str) -> dict[str,
 
 
 def _make(word: str, kind: str) -> Any:
-    """Return the estimator of a method for a kind of target; most methods rank the residuals of times as numbers."""
+    """Return the estimator of a method for a kind of target; most methods rank the residuals of times as numbers.
+
+    Raise ValueError if the method is unknown or doesn't fit this kind.
+    """
     if word not in METHODS:
         raise ValueError(f"There is no method '{word}': choose from {', '.join(METHODS)}")
     method, is_class = METHODS[word], kind == "class"
@@ -274,6 +283,8 @@ def _make(word: str, kind: str) -> Any:
 def _grid(n_features: Sequence[int], n: int) -> list[int]:
     """Return the distinct entries of `n_features` up to n, the features of X, ascending; warn of larger ones, unless
     `n_features` is the default.
+
+    Raise TypeError unless it is a list, ValueError if no entry is left.
     """
     if isinstance(n_features, int | str) or not hasattr(n_features, "__iter__"):
         raise TypeError(f"n_features must be a list of integers; got {n_features!r}")

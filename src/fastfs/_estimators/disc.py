@@ -234,7 +234,9 @@ class DiSC(_disc.DiSCFields, _Resources, _KernelSelector):
         self._set_outcome(outcome, classes, options)
 
     def _check_parameters(self, classes: Array, n_features: int) -> None:
-        """Raise ValueError or TypeError for too few classes or features, or a bad number to select or to leave out."""
+        """Raise ValueError or TypeError for fewer than two classes or four features, a bad number to select or of
+        groups, or a `drop_largest` that isn't a bool.
+        """
         count_selected(self.n_features_to_select, n_features)
         require_classes(classes)
         if n_features < 4:
@@ -247,7 +249,9 @@ class DiSC(_disc.DiSCFields, _Resources, _KernelSelector):
         as_bool("drop_largest", self.drop_largest)
 
     def _set_outcome(self, outcome: Outcome[_disc.DiSCResult], classes: Array, options: _disc.DiSCOptions) -> None:
-        """Set the attributes of a fit, issue its warnings, and group the features."""
+        """Set the attributes of a fit and issue its warnings; set `groups_` if `n_groups` asks for groups of
+        features.
+        """
         result = outcome.warn_and_return()
         self.classes_ = classes
         self.class_scores_ = result.set_scores

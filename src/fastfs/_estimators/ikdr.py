@@ -214,7 +214,9 @@ class IKDR(KernelFields, IKDRFields, _Resources, _Selector):
         return self
 
     def _set_result(self, result: IKDRResult) -> None:
-        """Set the attributes of a fit, from the result for one lambda."""
+        """Set the attributes of a fit, from the result for one lambda; `n_selected_` only if the fit selects
+        features.
+        """
         self._set_results(result, _RESULTS)
         self.ranking_ = rank_features(result.scores)
         self.kernel_weights_ = result.weights
@@ -243,7 +245,11 @@ class IKDR(KernelFields, IKDRFields, _Resources, _Selector):
         return self._embedder.embed_data(self._read_data(X, self._embedder.kernel, run, reset=False), run)
 
     def _read_data(self, X: Any, kernel: Any, run: Run, *, reset: bool = True) -> Any:
-        """Return X validated in the form that the kernel needs; set the columns, or compare them with the fit's."""
+        """Return X validated in the form that the kernel needs; with `reset` set the columns, otherwise compare them
+        with the fit's.
+
+        For precomputed kernels, only the number of features is set; an iterator is read without a look at its columns.
+        """
         if isinstance(kernel, str) and kernel == "precomputed":
             data = read_data(X, kernel, run)
             if reset:

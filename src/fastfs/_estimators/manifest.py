@@ -204,7 +204,7 @@ class ManiFeSt(_manifest.ManiFeStFields, _Resources, _KernelSelector):
         return self
 
     def _fit_stage(self, X: Any, y: Any) -> None:
-        """Read X, or sum it in one pass, then fit and set the attributes."""
+        """Read X, or sum it in one pass if it is a large stream, then fit and set the attributes."""
         options, run = _manifest.ManiFeStOptions.from_arguments(self), Run.from_estimator(self)
 
         def read_whole(X: Any) -> tuple[list[Any], Array, Array]:
@@ -230,7 +230,12 @@ class ManiFeSt(_manifest.ManiFeStFields, _Resources, _KernelSelector):
     def _set_scores(
         self, stage: _manifest.ManiFeStStage, classes: Array, labels: Integers, options: _manifest.ManiFeStOptions
     ) -> None:
-        """Fit all scales of the stage to these labels, and set the scores, the ranking and the other attributes."""
+        """Fit all scales of the stage to these labels, and set the scores, the ranking and the other attributes.
+
+        With `combine`, `scores_` blends the fit's scores, kept as `manifest_scores_`, with others. With one kernel
+        only, eigenvalues, ranks and agreement lose their first axis. `sensitivity_` is set if several scales are
+        compared.
+        """
         others = None if self.combine is None else stage.scores_to_blend(self.combine, classes[labels])
         best = None if self.n_features_to_select is None else self._n_to_select()
         outcome = stage.fit_scales(
@@ -285,7 +290,8 @@ class ManiFeSt(_manifest.ManiFeStFields, _Resources, _KernelSelector):
     def _make_scorer(self, X: Any, y: Any) -> tuple[Labels, Scorer]:
         """Return the labels as codes, and a function that yields (scores, largest score) for each labeling.
 
-        It computes the distances between features once.
+        It computes the distances between features once if the fits are exact. With `combine`, the scores of each
+        labeling are blended with others; an array stays, "f" and an estimator are fitted to the labeling.
         """
         options, run = _manifest.ManiFeStOptions.from_arguments(self), Run.from_estimator(self)
         chunks, classes, true_labels = self._read_chunks_and_labels(X, y, run)

@@ -66,7 +66,10 @@ class _MarginClassifier(ClassifierMixin, _Selector, ABC):  # type: ignore[misc]
     def _read_samples(
         self, X: Any, y: Any, options: IterationOptions, run: Run
     ) -> tuple[Array, Array, Labels, Integers | None]:
-        """Return X as a dense array, the classes, the label of each sample, and the rows that were drawn, if any."""
+        """Return X as a dense array, the classes, the label of each sample, and the rows that were drawn, if any.
+
+        Raise ValueError for a single class, or a bad number to select; warn if y is a column.
+        """
         X, y, rows = sample_rows(X, y, options.n_rows or 0, options.random_state, run)
         data = self._as_dense(X, run)
         classes, labels = encode_labels(y, *data.shape)
@@ -218,7 +221,10 @@ class _MarginClassifier(ClassifierMixin, _Selector, ABC):  # type: ignore[misc]
         return np.array([places[label] for label in labels.tolist()], dtype=np.int64)
 
     def _read_new_samples(self, X: Any) -> tuple[Array, MarginStage]:
-        """Return the used columns of new samples, and the stage of the training data."""
+        """Return the used columns of new samples, and the stage of the training data.
+
+        Raise NotFittedError before a fit, ValueError for values that aren't finite or other columns than the fit's.
+        """
         check_is_fitted(self, "ranking_")
         run = Run.from_estimator(self)
         data = self._as_dense(X, run, reset=False)

@@ -212,7 +212,9 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
     def _add_rows(self, X: Any, y: Any, classes: Any, options: _projse.ProjSeOptions, run: Run) -> None:
         """Add the sums over the rows of one call of `partial_fit` to `_sums`.
 
-        The first call sets the classes and the given columns; a later one deletes the results before it.
+        The first call sets the classes and the given columns; a later one deletes the results before it. Raise
+        ValueError if a later call has other classes or columns of y, or if `given` is a table. With `given` and y None,
+        the given columns are the target.
         """
         if options.given is not None and is_table(options.given):
             raise ValueError("given must list columns of X for partial_fit; got a table: add its columns to X")
@@ -271,7 +273,8 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
     def _make_scorer(self, X: Any, y: Any) -> tuple[Labels, Scorer]:
         """Return the target as numbers, and a function that yields (scores, largest score) for each permutation.
 
-        The function scores labels in batches, and any other target by new fits. Given columns become numbers.
+        The function scores labels in batches if the kernel is linear and nothing is given, and makes new fits
+        otherwise, also for a stream. It turns names in `given` into numbers.
         """
         options, run = _projse.ProjSeOptions.from_arguments(self), Run.from_estimator(self)
         if as_stream(X) is not None:
@@ -324,7 +327,9 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
         return self
 
     def _encode_target(self, y: Any, shape: tuple[int, int]) -> tuple[Array | None, Array]:
-        """Return the classes, if there are any, and the target of each sample; several numbers form one record."""
+        """Return the classes and the label codes; or None and the numbers, where several columns form records; zeros if
+        y is None.
+        """
         target = read_target(y, shape, Run.from_estimator(self))
         if target.classes is not None:
             return target.classes, target.labels

@@ -56,7 +56,9 @@ class _ReliefFamily(_Resources, _Selector):
         return self
 
     def _set_outcome(self, outcome: Outcome[FamilyResult], kind: str, classes: Array | None) -> None:
-        """Set the attributes of a fit, and issue its warnings."""
+        """Set the attributes of a fit, and issue its warnings; given features rank last, and `classes_` is set for
+        classes.
+        """
         self.ranking_ = rank_features(outcome.result.scores, last=outcome.result.given)
         self.target_type_ = kind
         if classes is not None:
@@ -125,7 +127,11 @@ class _ReliefFamily(_Resources, _Selector):
         return samples.response.values, score_permutations
 
     def _given_values(self, X: Any) -> Any:
-        """Return the columns of X that `given` names, as objects, with categories as strings; None without `given`."""
+        """Return the columns of X that `given` names, as objects, with categories as strings and missing ones as NaN;
+        None if it names none.
+
+        The base class reads a table in `given`, and a stream X.
+        """
         if self.given is None or is_table(self.given) or as_stream(X) is not None:
             return super()._given_values(X)
         names, run = column_names(X), Run.from_estimator(self)
@@ -155,8 +161,9 @@ class _ReliefRounds:
     def score_columns(
         self, columns: npt.NDArray[np.int64], weights: npt.NDArray[np.float64] | None = None
     ) -> npt.NDArray[np.float64]:
-        """Return a score for each of these columns. A weight per column multiplies its differences in distances; with
-        custom distances, weights raise ValueError.
+        """Return a score for each of these columns, after a fit without the others.
+
+        A weight per column multiplies its differences in distances; with custom distances, weights raise ValueError.
         """
         if weights is not None and self.samples.distances is not None:
             raise ValueError("distances must be left out, since custom distances can't be weighed by features")
@@ -196,14 +203,18 @@ class _TableSelector(_relief.TableFields, _ReliefFamily, RoundsMaker):
     def _make_rounds(  # type: ignore[override]
         self, X: Any, y: Any, sample_weight: Any = None, distances: Any = None
     ) -> _ReliefRounds:
-        """Return the scorer that wrappers call with some of the columns; `given` must be a table, if it is set."""
+        """Return the scorer that wrappers call with some of the columns; raise ValueError if `given` names columns of
+        X.
+        """
         options, run = self._OPTIONS.from_arguments(self), Run.from_estimator(self)
         if options.given is not None and not is_table(options.given):
             raise ValueError("given must be a table for an estimator that sees some of the features at a time")
         return _ReliefRounds(self._read_samples(X, y, sample_weight, distances, options, run), options, run)
 
     def __sklearn_tags__(self) -> Tags:
-        """Return the tags for scikit-learn: classifier or regressor, and what X may hold, by the parameters."""
+        """Return the tags for scikit-learn: categories are taken, NaN unless `missing` is "error", sparse X only by the
+        plain method; a regressor if the target is numbers.
+        """
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
         tags.input_tags.allow_nan = self.missing != "error"

@@ -42,8 +42,9 @@ _Estimator = TypeVar("_Estimator")
 def estimator_class(cls: type[_Estimator]) -> type[_Estimator]:
     """Decorate an estimator that has the annotated fields of its class as parameters, with their defaults.
 
-    scikit-learn's contract is that of a dataclass: `__init__` only assigns its parameters. Their defaults are no
-    attributes of the class, which the documentation would list.
+    scikit-learn's contract is that of a dataclass: `__init__` only assigns its parameters. It is wrapped with `entry`,
+    and its signature has the fields of the class before those of its bases. The class itself doesn't keep the defaults,
+    which the documentation would list as attributes.
     """
     made = dataclass(eq=False, repr=False)(cls)
     made.__init__.__signature__ = own_first(made)  # type: ignore[attr-defined]
@@ -68,7 +69,10 @@ class _Selector(LabelScorer, SelectorMixin, BaseEstimator):  # type: ignore[misc
     _ignores_names = True
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Wrap `__init__` and the public methods that take X with `entry`, and complete the documentation."""
+        """Wrap `__init__` and the public methods that take X with `entry`, and complete the documentation.
+
+        Also replace `fit` by one that makes the permutation test and sets `test_` if `n_features_to_select` is "auto".
+        """
         super().__init_subclass__(**kwargs)
         cls.__doc__ = fill_shared(cls.__doc__)
         for name, method in list(vars(cls).items()):
@@ -88,7 +92,7 @@ class _Selector(LabelScorer, SelectorMixin, BaseEstimator):  # type: ignore[misc
 
     @contextmanager
     def _all_or_nothing(self, *, forget: bool = True) -> Iterator[None]:
-        """Forget an earlier fit, but restore it completely if this fit fails."""
+        """Delete the results of an earlier fit unless `forget` is False; restore all attributes if the block fails."""
         before = self.__dict__.copy()
         for name in [name for name in before if forget and name.endswith("_")]:
             delattr(self, name)
@@ -143,7 +147,11 @@ class _Selector(LabelScorer, SelectorMixin, BaseEstimator):  # type: ignore[misc
         """Raise ValueError for parameters that don't fit `n_features_in_`, before the work."""
 
     def _check_columns(self, X: Any, *, reset: bool = True) -> None:
-        """Set the number and the names of the columns, or compare them with the fit's."""
+        """Set the number and the names of the columns with `reset`; otherwise compare them, and raise ValueError if
+        they differ.
+
+        Names come from frames, and from data that knows the names of its SNPs.
+        """
         names = _names_beyond_frames(X)
         fitted = None if reset else getattr(self, "feature_names_in_", None)
         if names is None or fitted is None:

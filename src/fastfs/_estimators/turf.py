@@ -79,6 +79,9 @@ class TuRF(_Wrapper):
     def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
         """Score the features of X in rounds, each without the `step` features that scored lowest in the last.
 
+        A removed feature scores below all that are kept, and the lower the earlier it went; its last score is in
+        `score_at_removal_`.
+
         <fit_of_a_wrapper>
         """
         with self._all_or_nothing():

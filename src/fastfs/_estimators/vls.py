@@ -143,7 +143,8 @@ class _SubsetRounds:
     def score_columns(self, columns: Columns) -> npt.NDArray[np.float64]:
         """Draw subsets of these columns, and return the highest score of each column over its subsets.
 
-        Sets `subsets` (positions in `columns`, without repeats) and `pair_probability`.
+        Sets `subsets` (positions in `columns`, without repeats) and `pair_probability`. A column in none of the subsets
+        scores -inf.
         """
         drawn, self.pair_probability = self._draw_subsets(columns)
         self.subsets = list({subset.tobytes(): subset for subset in drawn}.values())
@@ -160,7 +161,8 @@ class _SubsetRounds:
 def _make_drawer(vls: VLS, n_features: int) -> Callable[[Columns], tuple[list[Columns], float]]:
     """Return a function of some features that returns subsets of them, and the probability that a pair meets in one.
 
-    The subsets are drawn, or given; the probability is then NaN.
+    The subsets are drawn, made to hold every pair for "pairs" (probability 1), or given (NaN). If all features fit into
+    one, it is the only one. Raise ValueError for a `subset_size` above the number of features.
     """
     if hasattr(vls.subsets, "__iter__") and not isinstance(vls.subsets, str):
         given_subsets = _read_subsets(vls.subsets, n_features, getattr(vls, "feature_names_in_", None))
@@ -234,7 +236,9 @@ def _positions_in(subset: Columns, columns: Columns) -> Columns:
 
 
 def _read_subsets(subsets: Any, n_features: int, names: Any) -> list[Columns]:
-    """Return the columns of each given subset; together the subsets must hold all columns of X."""
+    """Return the columns of each given subset; raise ValueError if one is empty, or if they don't hold all columns of
+    X.
+    """
     columns_of_subsets = [
         column_numbers(f"subsets[{k}]", subset, n_features, names) for k, subset in enumerate(subsets)
     ]

@@ -68,7 +68,9 @@ class _FitPerRound:
 
 
 def _subset_params(model: Any, columns: Columns, n_features: int, names: Any) -> dict[str, Any]:
-    """Return the parameters of a model that name or count columns, translated from all columns to some of them."""
+    """Return the parameters of a model that name or count columns, translated from all columns to some of them. Raise
+    ValueError if `given` names columns.
+    """
     translated: dict[str, Any] = {}
     for path, value in model.get_params().items():  # includes estimators inside the model, which see equal columns
         name = path.rpartition("__")[2]
@@ -93,7 +95,7 @@ class _Wrapper(_Selector):
     def _prepare_table(self, X: Any) -> Any:
         """Load a stream, set the columns, and return X with unchanged values in a form that allows selecting columns.
 
-        Raise TypeError for an iterator, which can be read once.
+        Raise TypeError for an iterator, which can be read once, and ValueError if X has no columns.
         """
         if hasattr(X, "__next__"):
             raise TypeError(

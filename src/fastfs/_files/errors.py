@@ -48,7 +48,10 @@ def without_samples(path: str | Path) -> ValueError:
 
 @contextmanager
 def damage_of(path: Path, kind: str) -> Iterator[None]:
-    """Turn any error of a library about a damaged file into a ValueError that names the file and its kind."""
+    """Turn an error of a library about a damaged file into a ValueError that names the file and its kind.
+
+    ImportError, MemoryError and TableError pass unchanged.
+    """
     try:
         yield
     except (ImportError, MemoryError, TableError):

@@ -52,7 +52,9 @@ def too_large(path: Path, n_bytes: int, budget: int) -> MemoryError:
 
 @contextmanager
 def open_expanded(path: Path, budget: int | None) -> Iterator[IO[bytes]]:
-    """Yield a file for its bytes, expanded if they are gzip's, up to the budget (None: the machine's)."""
+    """Yield a file for its bytes, expanded if its ending or first bytes are gzip's, up to the budget (None: the
+    machine's).
+    """
     with open(path, "rb") as plain:
         if path.suffix.lower() != ".gz" and plain.peek(2)[:2] != _GZIP:
             yield plain
@@ -63,7 +65,7 @@ def open_expanded(path: Path, budget: int | None) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _expanded(plain: IO[bytes], path: Path, budget: int | None) -> Iterator[IO[bytes]]:
-    """Yield the expanded bytes of a gzip file, at most the budget; a damaged file is a ValueError."""
+    """Yield the expanded bytes of a gzip file, at most the budget; raise ValueError for a damaged file."""
     try:
         with (
             gzip.GzipFile(fileobj=plain, mode="rb") as file,

@@ -130,7 +130,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def _take_over(temporary: Path, target: Path, before: os.stat_result) -> None:
-    """Give a temporary the owner, group, access list and mode of the file that it replaces."""
+    """Give a temporary the owner, group, access list and mode of the file that it replaces.
+
+    Owner and group stay the writer's without permission; another group then gets the rights of everybody.
+    """
     with suppress(FileNotFoundError):  # another process has removed the file
         if hasattr(os, "chown"):
             for owner in ((before.st_uid, before.st_gid), (-1, before.st_gid)):

@@ -14,7 +14,10 @@ from fastfs._types import Array, Progress
 
 
 def _checked_kernel(kernel: Any, sigma: float | None) -> tuple[str | int, float]:
-    """Return the kernel and its sigma in the form of the core: a name or an address, and a number."""
+    """Return the kernel and its sigma in the form of the core: a name or an address, and a number (1 if it has none).
+
+    Raise ValueError for another name, for 'rbf' without sigma, or for a sigma that the kernel doesn't have.
+    """
     if not isinstance(kernel, str):
         return kernel_address(kernel), 1.0 if sigma is None else as_float("sigma", sigma)
     if kernel not in ("rbf", "sqeuclidean", "linear"):

@@ -149,9 +149,9 @@ def canonical_correlations(X: Any, Y: Any, *, ridge: float = 1e-3, test: tuple[A
 
 
 def _read_tables(X: Any, Y: Any, run: Run, classes: Array | None = None) -> tuple[Array, Array, Array | None]:
-    """Return both tables and the classes; labels become one column per class.
+    """Return both tables as dense arrays, and the classes; labels in Y become one indicator column per class.
 
-    `classes` are those of an earlier table, if any.
+    `classes` are those of an earlier table, if any. Numbers have no classes: None. Raise ValueError if Y is None.
     """
     X = as_decoded(as_dense(X, run), run)
     if Y is None:
@@ -165,6 +165,8 @@ def _read_tables(X: Any, Y: Any, run: Run, classes: Array | None = None) -> tupl
 def _center_table(values: Array, name: str, run: Run) -> tuple[Floats, int]:
     """Return a table as float64 with columns of mean 0, divided by a power of two near its largest value, and the
     exponent.
+
+    Constant columns become 0; raise ValueError if all are constant, or a value isn't finite.
     """
     if said := describe_not_finite(values, name):
         raise ValueError(said)
@@ -181,7 +183,7 @@ def _center_table(values: Array, name: str, run: Run) -> tuple[Floats, int]:
 def _centered_kernel(Z: Floats, kernel: str, sigma: str | float, exponent: int) -> Floats:
     """Return the centred kernel between rows of a table from `_center_table`, which has scaled it by 2^-exponent.
 
-    Any text as `sigma` stands for the mean distance.
+    It is linear unless `kernel` is "rbf". Any text as `sigma` stands for the mean distance.
     """
     K: Floats = Z @ Z.T
     if kernel == "rbf":

@@ -288,7 +288,10 @@ def _compare_along_numbers(
     chosen: Integers | None,
     run: Run,
 ) -> DifferentialCorrelation:
-    """Find the pairs of features with correlations that change along the numbers y."""
+    """Find the pairs of features with correlations that change along the numbers y, given covariates if there are any.
+
+    Test them unless `n_permutations` is 0, with an early end if that is allowed, and keep those up to `alpha`.
+    """
     n_permutations, may_stop = as_permutations(call.n_permutations, low=0)
     y = read_response(call.y, X.shape[0], X.shape[1], "number").values
     call.check_test(n_permutations, "blocks", "groups")

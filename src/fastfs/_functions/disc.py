@@ -202,7 +202,9 @@ def disc(call: _DiSCCall) -> DiSCResult:
 
 
 def _as_sets(sets: Sequence[Any], run: Run) -> list[Any]:
-    """Return the sets as matrices for the core, each with samples, and with equal names of columns if they have any."""
+    """Return the sets as matrices for the core; raise ValueError if one is empty, or names its columns otherwise than
+    the first.
+    """
     matrices, columns = [], None
     for s, X in enumerate(sets):
         names_of_set = column_names(X)
@@ -237,7 +239,11 @@ class StreamedGroups:
         columns: Integers | None = None,
         see: Callable[[Any], Any] | None = None,
     ) -> None:
-        """Read X in one or two passes into one set per group of rows; row blocks take a quarter of the memory."""
+        """Read X in one or two passes into one set per group of rows; row blocks take a quarter of the memory.
+
+        Blocks of a Dask array are read on its workers. `algorithm` is "sketch" after two passes, "sums" after one.
+        Raise ValueError for a custom kernel.
+        """
         source = Source.from_data(X)
         if np.any(options.kernel):
             raise ValueError(
@@ -289,7 +295,8 @@ def fit_disc(
 ) -> Outcome[DiSCResult]:
     """Compare sets. Each has its samples `X`, from which `rows` may select, a group of a stream, or its graph `W`.
 
-    Warnings call the sets by `names`, errors by number. The result contains the graphs only on demand: they are large.
+    Warnings call the sets by `names`, errors by number. The result contains the graphs only on demand, since they are
+    large, and the recall of the graphs only with graph="lists".
     """
     _complete_sets(sets, options)
     results = load_core().disc(sets, options.core_options(), run, with_graphs)
@@ -307,7 +314,9 @@ def graph_cuts(sets: list[dict[str, Any]], groups: Array, options: DiSCOptions, 
 
 
 def _complete_sets(sets: list[dict[str, Any]], options: DiSCOptions) -> None:
-    """Add n_components and kernel to the dict of each set; refuse or warn of graphs that would take too long."""
+    """Add n_components and kernel to the dict of each set; raise ValueError, or warn, if its graph would take
+    too long.
+    """
     for name in ("n_components", "kernel"):
         for entries, value in zip(sets, _one_per_set(name, getattr(options, name), len(sets)), strict=True):
             entries[name] = value
@@ -343,7 +352,7 @@ def _one_per_set(name: str, value: int | tuple[int, ...], n_sets: int) -> tuple[
 
 
 def _as_graph(W: Any, run: Run) -> Any:
-    """Return affinities as a CSR matrix of floats; other formats are copied."""
+    """Return affinities as a CSR matrix of floats; other formats are copied. Raise ValueError unless they are 2-D."""
     from scipy.sparse import csr_matrix
 
     W = as_plain_array(W)
@@ -353,7 +362,10 @@ def _as_graph(W: Any, run: Run) -> Any:
 
 
 def _make_result(results: list[dict[str, Any]], recall: Array | None, graph: str) -> DiSCResult:
-    """Turn the core's results, one per set, into a DiSCResult."""
+    """Turn the core's results, one per set, into a DiSCResult; a feature scores as in the set that ranks it highest.
+
+    Sets with fewer vectors than others are filled up with zeros.
+    """
     most = max(len(result["significance"]) for result in results)
 
     def stack_field(name: str, dtype: Any = np.float64) -> Array:

@@ -118,7 +118,10 @@ def explain_rows(
     distances: Array,
     top: int,
 ) -> list[Explanation]:
-    """Return an explanation of each row of X: its nearest other class against the wanted one, by `features`."""
+    """Return an explanation of each row of X: its nearest other class against the wanted one, by `features`.
+
+    It lists the `top` largest parts of features and, if the metric is a matrix, of pairs.
+    """
     others = distances.copy()
     others[np.arange(len(X)), wanted] = np.inf
     nearest = others.argmin(axis=1)

@@ -246,7 +246,9 @@ def _solve_path(call: _IKDRCall, lams: list[float]) -> list[IKDRResult]:
 def draw_rows(
     X: Any, y: Any, options: IKDROptions, of_kernels: KernelOptions, run: Run
 ) -> tuple[Any, Any, Integers | None]:
-    """Return the rows of X and y to fit, and their numbers, as `sample_rows` does."""
+    """Return the rows of X and y to fit, and their numbers, as `sample_rows` does. Raise ValueError if `n_rows` is set
+    for precomputed kernels.
+    """
     if options.n_rows and isinstance(of_kernels.kernel, str) and of_kernels.kernel == "precomputed":
         raise ValueError(
             "n_rows must be left out with kernel='precomputed', since X then has no rows of features to draw"
@@ -258,7 +260,10 @@ Start = tuple[Floats | None, Floats | None]
 
 
 def check_start(start: Any, n_samples: int, n_components: int, n_kernels: int) -> Start:
-    """Return A and the kernel weights of `start`, None if absent; raise ValueError for shapes that don't fit."""
+    """Return A and the kernel weights of `start`, which is None, A or (A, weights); None stands for an absent one.
+
+    Raise ValueError for shapes that don't fit.
+    """
     if start is None:
         return None, None
     pair = isinstance(start, list | tuple) and len(start) == 2 and np.ndim(start[0]) != 1
@@ -285,7 +290,9 @@ def fit_ikdr(
     run: Run,
     start: Start = (None, None),
 ) -> Outcome[list[IKDRResult]]:
-    """Fit I-KDR for each lambda, from the solution of the lambda before."""
+    """Fit I-KDR for each lambda, from the solution of the lambda before, and the first from `start`; return also the
+    warnings.
+    """
     A, weights = start
     if weights is not None and kernels.which is not None:
         weights = weights[kernels.which]
@@ -297,7 +304,11 @@ def fit_ikdr(
 
 
 def _make_result(kernels: Kernels, classes: Array, core_result: dict[str, Any]) -> IKDRResult:
-    """Turn the core's result for one lambda into an IKDRResult, with scores and weights of all features."""
+    """Turn the core's result for one lambda into an IKDRResult, with scores and weights of all features.
+
+    A group's weight is shared by its features that vary. A feature without weight scores 0 or less, by how far the
+    objective is from giving it one.
+    """
     weights, prices = core_result["weights"], core_result["prices"]
     if kernels.which is not None:
         weights, prices = np.zeros(kernels.n_kernels), np.full(kernels.n_kernels, np.inf)

@@ -31,7 +31,10 @@ class Embedder:
     scales: Floats | None = None
 
     def embed_data(self, data: Any, run: Run) -> Floats:
-        """Return the embedding of data from `read_data`, one row per sample; raise ValueError for other columns."""
+        """Return the embedding of data from `read_data`, one row per sample.
+
+        Raise ValueError for other columns, or another number of precomputed kernels, than those of the fit.
+        """
         if data.shape[-1] != self.n_columns:
             raise ValueError(f"X must have the {self.n_columns} columns of the fit; got {data.shape[-1]}")
         if self.columns is None:
@@ -66,7 +69,7 @@ class Embedder:
     def _combine_kernels(self, parts: Iterable[Array], n_rows: int) -> Floats:
         """Return the sum of weight x (K @ coefficients) over kernels that come one at a time.
 
-        A custom kernel may return the same array at each call.
+        A custom kernel may return the same array at each call. Raise ValueError for values that aren't finite.
         """
         embedded = np.zeros((n_rows, self.coefficients.shape[1]))
         for weight, K, name in zip(self.weights, parts, self.names, strict=True):
@@ -84,9 +87,10 @@ class Embedder:
 def make_embedder(
     kernels: Kernels, core_result: dict[str, Any], weights: Array, constant: Array | None, support: Integers
 ) -> Embedder:
-    """Return an embedder with the samples, columns and coefficients that embed new samples.
+    """Return an embedder with the kernels of weight above 0, and their samples, columns and coefficients.
 
-    constant: True for each constant feature, which is left out; None for kernels given as matrices.
+    It standardises samples unless a custom kernel gets them as they are, or kernels were given as matrices. constant:
+    True for each constant feature, which is left out; None for matrices.
     """
     which = np.flatnonzero(weights > 0)
     common = {

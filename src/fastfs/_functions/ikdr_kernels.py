@@ -63,7 +63,9 @@ class Kernels:
     constant: Array | None = None  # True for each constant feature; None: the core finds them
 
     def core_arguments(self) -> dict[str, Any]:
-        """Return the kernels under the names of the core."""
+        """Return the kernels under the names of the core: matrices, or X with the groups of its features (none: each
+        its kernel).
+        """
         if self.matrices is not None:
             return {"matrices": self.matrices, "n_kernels": len(self.matrices)}
         if self.n_kernels == 1:
@@ -102,7 +104,10 @@ def read_data(X: Any, kernel: Any, run: Run) -> Any:
 
 
 def _as_matrices(K: Any, run: Run) -> Array:
-    """Return precomputed kernels as one array of shape (n_kernels, n_samples, n_samples)."""
+    """Return one or several precomputed kernels as one array of shape (n_kernels, n_samples, n_samples).
+
+    Raise ValueError for none, or for kernels of different shapes.
+    """
     several = getattr(K, "ndim", 0) == 3 or (isinstance(K, list | tuple) and all(np.ndim(k) == 2 for k in K))
     kernels = list(K) if several else [K]
     if not kernels:
@@ -128,7 +133,10 @@ def _reserve_matrices(run: Run, number: int, size: int) -> None:
 
 
 def make_kernels(data: Any, options: KernelOptions, run: Run) -> Kernels:
-    """Return the kernels of data from `read_data`, and evaluate a custom kernel on each group of features."""
+    """Return the kernels of data from `read_data`: one per feature, one per group of features, or one for 'all'.
+
+    A custom kernel is evaluated here. Precomputed kernels must be square, and `groups` left out (ValueError).
+    """
     groups = options.groups
     if options.kernel == "precomputed":
         if groups is not None:
@@ -154,7 +162,9 @@ def make_kernels(data: Any, options: KernelOptions, run: Run) -> Kernels:
 
 
 def _encode_groups(groups: Any, n_features: int) -> tuple[Array, Integers]:
-    """Return the distinct labels in `groups`, which has one per feature, and the number of each feature's group."""
+    """Return the distinct labels in `groups`, which has one per feature, and the number of each feature's group. Raise
+    ValueError for another shape.
+    """
     try:
         group_labels = np.asarray(groups)
         got = f"the shape {group_labels.shape}"
@@ -166,7 +176,9 @@ def _encode_groups(groups: Any, n_features: int) -> tuple[Array, Integers]:
 
 
 def _with_matrices(kernels: Kernels, run: Run) -> Kernels:
-    """Return the kernels with matrices: a custom kernel on the columns of each group in which a feature varies."""
+    """Return the kernels with matrices: a custom kernel on the columns of each group in which a feature varies. Raise
+    ValueError if none varies, or a value isn't finite.
+    """
     X = kernels.X
     if said := describe_not_finite(X):
         raise ValueError(said)
@@ -188,7 +200,10 @@ def _with_matrices(kernels: Kernels, run: Run) -> Kernels:
 
 
 def call_kernel(kernel: Callable[[Any, Any], Any], A: Any, B: Any, name: str) -> Array:
-    """Call a custom kernel on the rows of A and the rows of B, and check its result."""
+    """Call a custom kernel on the rows of A and the rows of B; return its result as a dense array of floats.
+
+    Raise ValueError for another shape than rows of A x rows of B.
+    """
     K = np.asarray(dense(kernel(A, B)))
     if K.shape != (A.shape[0], B.shape[0]):
         raise ValueError(

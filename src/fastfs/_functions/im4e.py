@@ -163,7 +163,9 @@ def im4e_scores(call: _IM4ECall) -> npt.NDArray[np.float64]:
 
 
 def fit_im4e(stage: MarginStage, labels: Labels, classes: Array, options: IM4EOptions) -> Outcome[IM4EResult]:
-    """Fit IM4E on the samples of a stage."""
+    """Fit IM4E on the samples of a stage, from the weights `w0` if they are set; raise ValueError if their shape
+    doesn't fit.
+    """
     shape = (stage.X.shape[1],)
     if options.w0 is not None and options.w0.shape != shape:
         raise ValueError(f"w0 must have the shape {shape}, one weight for each feature; got {options.w0.shape}")
@@ -179,7 +181,10 @@ def fit_im4e(stage: MarginStage, labels: Labels, classes: Array, options: IM4EOp
 
 
 def class_factors(class_weight: Mapping[Any, Any] | None, classes: Array) -> npt.NDArray[np.float64] | None:
-    """Return the factor of each class; a class that class_weight doesn't name has factor 1."""
+    """Return the factor of each class, 1 for a class that class_weight doesn't name; None without class_weight.
+
+    Raise ValueError if it names other classes, or holds a factor that isn't positive.
+    """
     if class_weight is None:
         return None
     places = {label: k for k, label in enumerate(classes.tolist())}

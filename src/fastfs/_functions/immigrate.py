@@ -185,7 +185,10 @@ def immigrate_scores(call: _ImmigrateCall) -> npt.NDArray[np.float64]:
 def fit_immigrate(
     stage: MarginStage, labels: Labels, classes: Array, options: ImmigrateOptions
 ) -> Outcome[ImmigrateResult]:
-    """Fit IMMIGRATE on the samples of a stage; `labels` are positions in `classes`."""
+    """Fit IMMIGRATE on the samples of a stage; `labels` are positions in `classes`.
+
+    Raise ValueError if W0 has another shape, or comes with the prefilter, which makes the start.
+    """
     shape = (stage.X.shape[1],) * 2
     if options.W0 is not None and options.W0.shape != shape:
         raise ValueError(f"W0 must have the shape {shape}, features x features; got {options.W0.shape}")

@@ -256,7 +256,8 @@ def interaction_scan(call: InteractionCall) -> InteractionScan:
 def _chosen_pairs(pairs: Any, tables: list[tuple[str, Any, list[Any] | None]]) -> tuple[Integers, Integers]:
     """Return the columns of chosen pairs in the first and in the second table, in ascending order and each pair once.
 
-    `tables` has for both the name, the matrix and the names of its columns.
+    `tables` has for both the name, the matrix and the names of its columns. Raise ValueError unless `pairs` has two
+    columns, or if a pair of one table holds a column twice.
     """
     try:
         values = as_values(pairs)
@@ -278,7 +279,10 @@ def _chosen_pairs(pairs: Any, tables: list[tuple[str, Any, list[Any] | None]]) -
 
 
 def _fields_of_pairs(core_result: dict[str, Any], response: Response, *, has_table: bool) -> dict[str, Any]:
-    """Return the fields of a result that describe the pairs and their target."""
+    """Return the fields of a result that describe the pairs and their target.
+
+    Effects are None with three classes or more, and scores of the second table without `has_table`.
+    """
     has_effect = response.n_classes <= 2
     return {
         "pairs": core_result["pairs"],
@@ -299,7 +303,9 @@ def _fields_of_pairs(core_result: dict[str, Any], response: Response, *, has_tab
 
 
 def target_values(response: Response, covariates: Any) -> Array:
-    """Return the labels, the numbers, or the martingale residuals of times."""
+    """Return the labels, the numbers, or the martingale residuals of times; raise ValueError for times with
+    covariates.
+    """
     if response.kind != "survival":
         return response.values
     if covariates is not None:

@@ -94,7 +94,9 @@ class ManiFeStOptions(ManiFeStFields, Options):
         return core_options | {"multiclass": "ovr" if self.multiclass == "raise" else self.multiclass}
 
     def chosen_scale(self, kernels: tuple[int, ...]) -> Scale:
-        """Return the scale that the scores come from; `kernels` is the shape of the array of kernels."""
+        """Return the scale that the scores come from; `kernels` is the shape of the array of kernels. A `sigma` that
+        isn't a word must have this shape (ValueError); any word but "percentile" means the median.
+        """
         if isinstance(self.sigma, str):
             if self.sigma == "percentile":
                 return self._make_scale("percentile", as_float("sigma_percentile", self.sigma_percentile))
@@ -442,7 +444,10 @@ class SumsStage(ManiFeStStage):
         columns: Integers | None = None,
         check: Callable[[Any], Any] | None = None,
     ) -> None:
-        """Sum the rows of X by group, in one pass."""
+        """Sum the rows of X by group, in one pass, on the workers of Dask if X is its array.
+
+        Raise ValueError if X and `groups` have different numbers of rows, or `combine` must be fitted to X.
+        """
         if isinstance(combine, str) or hasattr(combine, "fit"):
             raise ValueError(
                 "combine must be an array of scores if X is read in blocks, since these are gone after the pass; got "
@@ -472,7 +477,10 @@ class SumsStage(ManiFeStStage):
             raise ValueError(f"X and y must have the same rows; got {n} in X and {len(groups)} in y")
 
     def _make_sums(self, width: int) -> None:
-        """Make empty sums of `width` features in three quarters of the budget; blocks of rows take the last quarter."""
+        """Make empty sums of `width` features, and decide on their accuracy, in three quarters of the budget.
+
+        Blocks of rows take the last quarter.
+        """
         self.n_features = width
         run = copy.copy(self._run)
         run.budget = run.available() * 3 // 4
@@ -560,7 +568,10 @@ def _solve_share(
 
 
 def _join_shares(shares: Sequence[dict[str, Any]], n_classes: int, multiclass: str) -> dict[str, Any]:
-    """Join the shares of the comparisons for one scale; a kernel that a share didn't compute is 0 in that share."""
+    """Join the shares of the comparisons for one scale, and average the scores of the comparisons.
+
+    A kernel that a share didn't compute is 0 in that share.
+    """
     of_problems = [name for name, value in shares[0].items() if isinstance(value, np.ndarray) and name != "scores"]
     joined = {name: np.concatenate([share[name] for share in shares]) for name in of_problems}
     for name in ("sigma", "kept_trace"):
@@ -587,7 +598,11 @@ def _explain_accuracy(form: dict[str, Any], n_features: int, options: ManiFeStOp
 def _compare_scales(
     scales: list[Scale], results: list[dict[str, Any]], kernels: tuple[int, ...], top: int
 ) -> tuple[dict[str, Any], list[str]]:
-    """Compare scores of neighbouring scales, in ascending order; return a table, and a warning if rankings differ."""
+    """Compare scores of neighbouring scales, in ascending order; return a table, and a warning if rankings differ.
+
+    Scales of different `normalize` aren't compared (NaN). Rankings differ if two share less than half of their `top`
+    features.
+    """
     from scipy.stats import spearmanr
 
     order = sorted(range(len(scales)), key=lambda i: (scales[i]["normalize"], np.log(results[i]["sigma"]).mean()))

@@ -125,7 +125,9 @@ class Options:
 
 
 def _describe_missing_effect(option: Field[Any], values: Mapping[str, Any]) -> str | None:
-    """Return a sentence if the option differs from its default but has no effect."""
+    """Return a sentence if the option differs from its default but has no effect, because another lacks the needed
+    value.
+    """
     name, needs = option.name, option.metadata["needs"]
     if needs is None or needs.are_met(values[needs.other]):
         return None

@@ -58,7 +58,9 @@ class DesignCall(RandomCall):
     def read_design(
         self, target: Array, names: Array | None, n_permutations: int, run: Run, *, shuffled: bool = False
     ) -> tuple[Design, Array | None]:
-        """Return the design of the test, and all its labelings or, without permutations, None."""
+        """Return the design of the test, and all its labelings, which are checked; without permutations, None for
+        these.
+        """
         design = Design(
             target,
             self.blocks,
@@ -192,7 +194,10 @@ _Result = TypeVar("_Result", bound=PairsResult)
 
 
 def limit_pairs(result: _Result, alpha: float | None) -> _Result:
-    """Return the result with its pairs of p-values up to `alpha`, or all (None); warn if no p-value can be so small."""
+    """Return the result with its pairs of p-values up to `alpha`, or all if `alpha` is None or there was no test.
+
+    Warn if no p-value can be so small.
+    """
     if alpha is None or result.pvalues_max is None:
         return result
     if alpha < result.resolution and not result.stopped:
@@ -208,7 +213,10 @@ def limit_pairs(result: _Result, alpha: float | None) -> _Result:
 
 
 def two_classes(what: str, y: Any, n_samples: int, n_columns: int) -> tuple[Array, Integers]:
-    """Return the classes of y and the class of each sample; `what` begins the error message for more classes."""
+    """Return the classes of y and the class of each sample; raise ValueError unless there are two.
+
+    `what` begins the error message for more classes.
+    """
     classes, labels = encode_labels(y, n_samples, n_columns)
     require_classes(classes)
     if len(classes) > 2:
@@ -234,7 +242,7 @@ def naming_classes(classes: Array) -> Any:
 def chosen_columns(
     parameter: str, chosen: Any, n_columns: int, names: list[Any] | None, *, least: int = 2
 ) -> Integers | None:
-    """Return the numbers of the columns to pair, at least `least`, or None for all columns."""
+    """Return the numbers of the columns to pair, or None for all; raise ValueError for fewer than `least`."""
     if chosen is None:
         return None
     numbers = column_numbers(parameter, chosen, n_columns, names)
@@ -290,7 +298,7 @@ def names_in_lists(names: Sequence[Any] | None) -> dict[str, Callable[[int], str
 
 
 def outcome_of_test(core_result: dict[str, Any], design: Design, *, exact: bool) -> dict[str, Any]:
-    """Return the fields of a result that describe its permutation test."""
+    """Return the fields of a result that describe its permutation test; p-values are None without labelings."""
     n_labelings = len(core_result["null_maxima"])
     pvalues = core_result["pvalues"] if n_labelings else None
     return {

@@ -90,7 +90,9 @@ class ProjSeOptions(ProjSeFields, _Options):
         return not isinstance(self.kernel, str) or self.kernel == "rbf"
 
     def core_options(self) -> dict[str, Any]:
-        """Return the options under the names of the core."""
+        """Return the options under the names of the core, without `given`; a custom kernel becomes the address of its
+        function.
+        """
         core_options = super().core_options()
         del core_options["given"]
         if not isinstance(self.kernel, str):
@@ -377,7 +379,7 @@ def projse_from_kernels(
 
 
 def n_to_select(n_features_to_select: int | float | None, n_features: int) -> int:
-    """Return the number of features to select; for None at most 10."""
+    """Return the number of features to select, at most 10 if None; raise ValueError for 'auto', which needs a test."""
     if n_features_to_select is None:
         return min(10, n_features)
     if is_auto(n_features_to_select):
@@ -437,7 +439,7 @@ def fit_table(
 ) -> tuple[Outcome[ProjSeResult], Array | None]:
     """Return the outcome of a fit to a table in memory, and the classes, if y holds labels.
 
-    names: the column names, if X doesn't have them.
+    names: the column names, if X doesn't have them. Columns in `given` are appended to the target.
     """
     names = column_names(X) if names is None else names
     X = as_matrix(X, run)
@@ -466,10 +468,12 @@ def collect_sums(
     given: Any = None,
     names_of_X: Callable[[], Any] = lambda: None,
 ) -> tuple[Any, Array | None, Given | None]:
-    """Sum over the rows of X and y, which can be streams; return the sums, the classes and the given columns.
+    """Sum over the rows of X and y, which can be streams; return the sums, the classes (None: numbers) and the given
+    columns.
 
     `whole` and `chunk` are as for `TargetRows`, `names` and `check` as `names` and `see` of `Passes`. `names_of_X` is
-    called when the first block has been read.
+    called when the first block has been read. Given columns are appended to y; without y they are the target, and X is
+    scored as its second view. A Dask array is summed on its workers.
     """
     source = Source.from_data(X)
     if given is not None and y is None:
@@ -567,7 +571,10 @@ class GroupSums:
         rows: Integers | None = None,
         columns: Integers | None = None,
     ) -> None:
-        """Sum the rows of X by group, in one pass."""
+        """Sum the rows of X by group, in one pass, on the workers of Dask if X is its array.
+
+        Raise ValueError if X and `groups` have different numbers of rows.
+        """
         self._sums: Any = None  # made when the number of columns is known
         source = Source.from_data(X)
         if source.dask is not None:

@@ -45,7 +45,9 @@ class _SamplesCall(RandomCall):
         return None
 
     def score_features(self, options_class: type[FamilyOptions]) -> Floats:
-        """Score features in memory, or in blocks of rows if X is a stream that doesn't fit in memory."""
+        """Score features in memory, or in blocks of rows if X is a stream that doesn't fit in a quarter of the
+        memory.
+        """
         options, run, distances = options_class.from_arguments(self), self.make_run(), self.given_distances()
         source = source_for_blocks(self.X, options, run)
         if source is not None:

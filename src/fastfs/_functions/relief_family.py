@@ -70,7 +70,9 @@ class Samples:
     given: Integers
 
     def make_stage(self, options: FamilyOptions, run: Run, keep: str = "none") -> MarginStage:
-        """Return the label-free stage of these samples, which keeps distances if asked to."""
+        """Return the label-free stage of these samples, which keeps distances if asked to; given columns count in its
+        distances.
+        """
         sample_options = {"levels": self.levels, "distances": self.distances, "sample_weights": self.weights}
         stage_options = options.stage_options() | sample_options | {"scaling": self.scaling}
         stage = MarginStage(self.X, stage_options, run, keep, with_blas=False)
@@ -106,9 +108,10 @@ def read_samples(
     run: Run,
     check: Callable[[Any, Any], Any] = lambda X, values: values,
 ) -> Samples:
-    """Read the data of a fit: all samples, or `n_rows` drawn ones, without samples of weight 0.
+    """Read the data of a fit: all samples, or `n_rows` drawn ones, without samples of weight 0; given columns join X.
 
-    ``check(X, values)`` returns the values, or raises an error.
+    ``check(X, values)`` returns the values, or raises an error. Raise TypeError for an iterator without `n_rows`, and
+    ValueError if `n_rows` comes with weights, distances or a table of given columns, or `given` with distances.
     """
     if hasattr(X, "__next__") and not (isinstance(options, SURFOptions) and options.n_rows):
         raise TypeError(
@@ -153,7 +156,10 @@ def read_samples(
 
 
 def as_weights(sample_weight: Any, n_samples: int) -> npt.NDArray[np.float64]:
-    """Return the weights of the samples as float64; raise an error for another shape, or if all are 0."""
+    """Return the weights of the samples as float64.
+
+    Raise TypeError unless they are real numbers, and ValueError for another shape, or if all are 0.
+    """
     array = np.asarray(sample_weight)
     if array.dtype.kind == "c":
         raise TypeError("sample_weight must hold real numbers; got complex ones")
@@ -190,7 +196,10 @@ def as_distances(distances: Any, n_samples: int, run: Run) -> npt.NDArray[np.flo
 def fit_relief(
     stage: MarginStage, samples: Samples, response: Response, options: FamilyOptions
 ) -> Outcome[FamilyResult]:
-    """Score the features; `response` is the target of the samples, or a permutation of it."""
+    """Score the features; `response` is the target of the samples, or a permutation of it.
+
+    Given columns score 0, and scores of the closed form have norm 1 without them.
+    """
     core_options = options.core_options() | response.core_arguments()
     if isinstance(options, ReliefFOptions) and options.priors is not None:
         core_options["priors"] = class_priors(options.priors, response.classes)
@@ -222,7 +231,9 @@ def source_for_blocks(X: Any, options: FamilyOptions, run: Run) -> Source | None
 
 
 def _fits_in_memory(source: Source, options: FamilyOptions, run: Run) -> bool:
-    """Return True if X, in the form that the method needs, is known to fit in a quarter of the budget."""
+    """Return True if X, in the form that the method needs, is known to fit in a quarter of the budget. A stream of
+    unknown size doesn't.
+    """
     n, d = source.shape
     if source.n_bytes is None or n is None or d is None:
         return False
@@ -254,7 +265,11 @@ class StreamedTargets:
         see: Callable[[Any], Any] | None = None,
         with_sums: bool = False,
     ) -> None:
-        """Draw the targets, and find their neighbours in two passes; with_sums: set `sums` of X by label, too."""
+        """Draw the targets, and find their neighbours in two passes; with_sums: set `sums` of X by label, too.
+
+        Blocks of a Dask array are read on its workers. Raise ValueError for options that need X in memory: categories,
+        missing values, a ramp or given columns.
+        """
         for name, plain in (("categorical_features", None), ("missing", "error"), ("ramp", "none"), ("given", None)):
             value = getattr(options, name, plain)
             if value is not plain and (plain is None or value != plain):
@@ -328,7 +343,7 @@ class StreamedGroupTargets:
         rows: Integers | None,
         columns: Integers | None,
     ) -> None:
-        """Draw targets from each group, and find their neighbours in two passes."""
+        """Draw targets from each group, find their neighbours in two passes, and set `means` of X by group."""
         self._groups = groups
         priors = getattr(options, "priors", None)
         self._targets = StreamedTargets(
@@ -361,7 +376,8 @@ def fit_relief_in_blocks(
 ) -> tuple[Outcome[FamilyResult], Response]:
     """Return the scores of the features of a source that is read in blocks, and its target.
 
-    others: the sample weights and the distances, which must be None.
+    others: the sample weights and the distances, which must be None. Raise ValueError if they aren't, or if y isn't an
+    array of classes.
     """
     if any(other is not None for other in others):
         raise ValueError(
@@ -389,7 +405,7 @@ def fit_relief_in_blocks(
 def class_priors(priors: str | Mapping[Any, Any], classes: Array | None) -> npt.NDArray[np.float64]:
     """Return the prior of each class, in their order: equal ones for a word, or the values of the mapping.
 
-    Raise ValueError without classes, or if the mapping has other labels.
+    Raise ValueError for numbers (`classes` None), or a mapping that doesn't name each class and no other.
     """
     if classes is None:
         raise ValueError("priors must be left out if y holds numbers, since they are shares of classes")

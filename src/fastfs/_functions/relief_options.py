@@ -25,7 +25,7 @@ def as_count_or_all(name: str, value: Any) -> int:
 
 
 def as_ramp(name: str, ramp: Any) -> str | tuple[float, float]:
-    """Return "none", "sd", or the lower and upper end of the ramp."""
+    """Return "none" for None, "sd", or the lower and upper end of the ramp; raise an error for anything else."""
     if ramp is None:
         return "none"
     if isinstance(ramp, str):
@@ -166,7 +166,9 @@ class TableOptions(TableFields, FamilyOptions):
         return as_matrix(X, run)
 
     def as_response(self, y: Any, n_samples: int, n_features: int) -> Response:
-        """Read y as classes, numbers or times; refuse the kinds that the method has no definition for."""
+        """Read y as classes, numbers or times; raise ValueError for classes if the method takes `NUMBERS_ONLY`, for
+        times otherwise.
+        """
         response = read_response(
             y,
             n_samples,

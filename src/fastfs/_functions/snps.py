@@ -280,7 +280,9 @@ def _kind_of(y: Any, target_type: str, n_samples: int, n_snps: int) -> str:
 def _scan_copies(
     call: SnpPairsCall, G: Genotypes, names: list[Any] | None, chosen: Integers | None, kind: str
 ) -> InteractionScan:
-    """Find the pairs of SNPs with a product of copies of an allele that says more about numbers or times than both."""
+    """Find the pairs of SNPs with a product of copies of an allele that says more about numbers or times than both.
+    Raise ValueError for missing genotypes.
+    """
     if n_missing := G.count_missing():
         raise ValueError(
             f"G must have no missing genotypes if y holds numbers or times; got {n_missing}: impute them, or leave out "

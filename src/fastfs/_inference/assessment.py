@@ -142,7 +142,10 @@ class AssessResult(DrawnResult):
         return [self._describe(m) for m in range(len(self.methods) - len(PLAIN))]
 
     def _describe(self, m: int) -> str:
-        """Return a sentence on method m: its metric with about 10 features, and the difference from ANOVA."""
+        """Return a sentence on method m: its metric with about 10 features, and if it differs from ANOVA's.
+
+        If it doesn't, the sentence tells how many samples or groups would show a difference of 0.05.
+        """
         grid = self.n_features
         place = self._place()
         row = {name: values[m * len(grid) + place] for name, values in self.table.items()}
@@ -229,7 +232,10 @@ class Outcome:
 
 
 def run_folds(problem: Problem, y: Array, seed: Sequence[int]) -> Outcome:
-    """Return the judgement of held-out samples: select and learn on all folds but one in turn, and predict that one."""
+    """Return the judgement of held-out samples: select and learn on all folds but one in turn, and predict that one.
+
+    Also return the best feature of each method in each fold. Methods that select equal features share a model.
+    """
     from sklearn import config_context
 
     folds = Folds(y, problem.blocks, problem.groups)
@@ -270,7 +276,10 @@ def run_folds(problem: Problem, y: Array, seed: Sequence[int]) -> Outcome:
 def run_all(
     problem: Problem, labelings: Sequence[Array], n_repeats: int, n_jobs: int | None, report: Progress | None
 ) -> tuple[list[Outcome], list[Outcome]]:
-    """Return the outcomes of repeated folds under the true labels, and of one run under each other labeling."""
+    """Return the outcomes of repeated folds under the true labels, and of one run under each other labeling.
+
+    They run on workers of joblib if `n_jobs` or its context asks for them, without progress; otherwise in turn.
+    """
     tasks = [(problem.y, (problem.seed, 0, repeat)) for repeat in range(n_repeats)]
     tasks += [(labeling, (problem.seed, 1, number)) for number, labeling in enumerate(labelings)]
     outcomes: list[Outcome] = []
@@ -290,7 +299,7 @@ def _rank(problem: Problem, X: Any, y: Array, learned: Array, rows: Integers, ec
     """Return the features by each method, by ANOVA and by variance, best first, from training samples alone.
 
     learned: y, or the martingale residuals of times; rows: the numbers of the training samples in X, for errors. What
-    methods choose because of the number of fits is added to `economies`.
+    methods choose because of the number of fits is added to `economies`. Warnings are silenced.
     """
     from sklearn.base import clone
     from sklearn.feature_selection import f_classif, f_regression
@@ -314,7 +323,11 @@ def _rank(problem: Problem, X: Any, y: Array, learned: Array, rows: Integers, ec
 
 
 def _learn(model: Any, train: Floats, y: Array, held: Floats, *, is_class: bool) -> Floats:
-    """Return the probabilities of the classes, or numbers, for held-out samples; nothing here sees their labels."""
+    """Return the probabilities of the classes, or numbers, for held-out samples; nothing here sees their labels.
+
+    Columns that are constant in training are left out; if none varies, the answer is equal probabilities, or the mean.
+    Warnings are silenced.
+    """
     from sklearn.base import clone
     from sklearn.dummy import DummyClassifier, DummyRegressor
 
@@ -336,7 +349,8 @@ Judgement = tuple[tuple[float, ...], tuple[Floats, ...]]
 def _judge_classes(told: Floats, labels: Integers, fold_of: Integers) -> Judgement:
     """Return balanced accuracy and AUC with the influences of the samples; `told` are probabilities of the classes.
 
-    The AUC is the mean over folds of the mean AUC of each class against the rest.
+    The AUC is the mean over folds of the mean AUC of each class against the rest. Folds that lack a class are left out;
+    it is NaN if all do.
     """
     is_class = labels[:, None] == np.arange(told.shape[1])
     right = (told.argmax(axis=1) == labels).astype(np.float64)
@@ -363,6 +377,8 @@ def _judge_classes(told: Floats, labels: Integers, fold_of: Integers) -> Judgeme
 def _judge_numbers(means: Floats, told: Floats, y: Floats, fold_of: Integers) -> Judgement:
     """Return R2 against the means of the training sets, and the rank correlation as a mean over folds (Spearman), with
     the influences of the samples.
+
+    Folds with fewer than two different numbers are left out of the correlation; it is NaN if all are.
     """
     from scipy.stats import rankdata
 
@@ -386,7 +402,8 @@ def _judge_numbers(means: Floats, told: Floats, y: Floats, fold_of: Integers) ->
 def _judge_times(told: Floats, y: Array, fold_of: Integers) -> Judgement:
     """Return the concordance of risks with times, a mean over folds (Harrell's C), with the influences of the samples.
 
-    Two samples can be compared if the earlier time is an event; equal risks count half.
+    Two samples can be compared if the earlier time is an event; equal risks count half. Folds without such a pair are
+    left out; it is NaN if all are.
     """
     concordances, of_concordance = [], np.zeros(len(y))
     for fold in np.unique(fold_of):
