@@ -484,7 +484,11 @@ def estimate(metrics: Floats, influences: Floats, n_classes: int, dependence: Se
 
 
 def tabulate(problem: Problem, truth: Sequence[Outcome], permuted: Sequence[Outcome]) -> dict[str, Array]:
-    """Return the columns of `AssessResult.to_frame`."""
+    """Return the columns of `AssessResult.to_frame`.
+
+    With one permuted labeling, its interval comes from the samples; with several, from their spread. Differences are
+    from ANOVA, and NaN for ANOVA itself.
+    """
     n_classes, dependence = 1 if problem.classes is None else len(problem.classes), _DEPENDENCE[problem.kind]
     anova = len(problem.rankers)
     metrics, influences = np.stack([o.metrics for o in truth]), np.stack([o.influences for o in truth])
@@ -526,7 +530,9 @@ def tabulate(problem: Problem, truth: Sequence[Outcome], permuted: Sequence[Outc
 
 
 def same_as_target(problem: Problem, table: Mapping[str, Array], truth: Sequence[Outcome]) -> list[int]:
-    """Return the features that alone tell every sample right, and were the best ones in all training sets."""
+    """Return the features that alone tell every sample right, and were the best ones in all training sets. None is
+    named unless sets of one feature were tried.
+    """
     if problem.n_features[0] != 1:
         return []
     metric = table["rank_correlation" if problem.kind == "number" else next(iter(METRICS[problem.kind]))]

@@ -124,7 +124,10 @@ def consensus(methods: Mapping[str, Any], *, method: str = "mean") -> ConsensusR
 
 
 def _in_one_order(methods: Mapping[str, Any], rows: list[Array]) -> list[Array]:
-    """Return the ranks of each method with its features in the order of the first method that names them."""
+    """Return the ranks of each method with its features in the order of the first method that names them. Methods
+    without names keep their order. Raise ValueError if a name repeats, the names differ, or orders differ while a
+    method has no names.
+    """
     named = {name: names for name, given in methods.items() if (names := _feature_names(given)) is not None}
     if not named:
         return rows
@@ -164,7 +167,11 @@ def _feature_names(scores_or_estimator: Any) -> list[Any] | None:
 
 
 def _rank_features(name: str, scores_or_estimator: Any) -> Array:
-    """Return the rank of each feature, 1 for the best; ties share their mean rank."""
+    """Return the rank of each feature, 1 for the best; ties share their mean rank.
+
+    ProjSe, and a fit without scores, are ranked by `ranking_`. Raise TypeError for objects that aren't 1-D scores,
+    ValueError for scores that aren't finite.
+    """
     from scipy.stats import rankdata
 
     if hasattr(scores_or_estimator, "selected_") or (

@@ -118,7 +118,8 @@ class GroupsResult(DrawnResult):
 def number_members(groups: Any, names: Sequence[Any]) -> dict[str, Integers]:
     """Return the column numbers of the features of each group by its name; `names` holds those of all columns.
 
-    A warning names features that the table lacks; they are left out, and so are groups without others.
+    A warning names features that the table lacks; they are left out, and so are groups without others. Raise TypeError
+    unless `groups` is a dict of lists of names, ValueError if the table has none of them.
     """
     if not isinstance(groups, Mapping):
         raise TypeError(f"feature_groups must be a dict of names and features; got {type(groups).__name__}")
@@ -150,7 +151,9 @@ class FeatureGroups:
     """Named groups of features, which may overlap."""
 
     def __init__(self, groups: Any, n_features: int, names: Any) -> None:
-        """Read a dict of names and features: numbers, names or masks."""
+        """Read a dict of names and features: numbers, names or masks. Raise TypeError for other objects, ValueError for
+        none, an empty group or unknown features.
+        """
         if not isinstance(groups, Mapping):
             raise TypeError(f"feature_groups must be a dict of names and features; got {type(groups).__name__}")
         if not groups:

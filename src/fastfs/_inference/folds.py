@@ -31,7 +31,9 @@ class Folds:
     """
 
     def __init__(self, y: Array, blocks: object = None, groups: object = None) -> None:
-        """Find the units and strata of a design, and the classes, or events, that each unit has."""
+        """Find the units and strata of a design, and the classes that each unit has: for times event or none, for
+        numbers one.
+        """
         design = Design(y, blocks, groups)
         self.units, self.word, self._strata = design.drawn_units, design.unit_word, design.strata
         self.n_units = len(self._strata)
@@ -45,7 +47,10 @@ class Folds:
         self._has_class[self.units, labels] = True
 
     def require(self, n_splits: int, classes: Array | None) -> None:
-        """Raise ValueError unless there are enough units for the folds, and warn of classes that some folds lack."""
+        """Raise ValueError unless there are enough units for the folds, and two with events or with each class.
+
+        Warn of classes that some folds lack.
+        """
         if n_splits > self.n_units:
             raise ValueError(f"n_splits must be at most {self.n_units}, the number of {self.word}s; got {n_splits}")
         if self._is_times and (n_events := int(self._has_class[:, 1:].sum())) < 2:
@@ -71,7 +76,8 @@ class Folds:
     def deal(self, n_splits: int, rng: np.random.Generator) -> Integers:
         """Return the fold of each sample: the units of each class, block after block, go to one fold after the other.
 
-        Units of several classes come last.
+        Units of several classes come last. A deal is drawn anew while a training set lacks a class or events; after
+        `_MAX_DRAWS` it is a ValueError.
         """
         mixed = self._has_class.shape[1]
         needed = self._has_class[:, 1:] if self._is_times else self._has_class  # not times without an event

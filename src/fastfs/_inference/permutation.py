@@ -372,8 +372,10 @@ def _score_permutations(
     most: int,
     report: Progress | None,
 ) -> None:
-    """Add the scores under the labelings of a design, as often as the null asks for them; `size` of the first batch
-    grows, and `most` are in each. Nulls of groups take what their functions make of the scores.
+    """Add the scores under the labelings of a design, as often as the null asks for them, which can end early.
+
+    `size` of the first batch grows, and `most` are in each. Nulls of groups take the values that their functions make
+    of the scores; with them, all passes are made. Warnings of the estimator are ignored.
     """
     n = design.n_labelings
     n_done, n_steps, following = 0, n * max(one.n_passes for one in (null, *(of_group for of_group, _ in of_groups))), 0
@@ -425,7 +427,7 @@ def _score_on_worker(model: Any, X: Any, y: Any, params: Any, labelings: Sequenc
 
 @contextlib.contextmanager
 def silence_warnings() -> Iterator[None]:
-    """Ignore the warnings of an estimator under permuted labels."""
+    """Ignore DataWarning and ConvergenceWarning in the block, which an estimator issues under permuted labels."""
     from sklearn.exceptions import ConvergenceWarning
 
     with warnings.catch_warnings():

@@ -49,7 +49,9 @@ class LabelScorer:
         return None if given is None else given_values(given, X, Run.from_estimator(self))
 
     def _given_features(self, X: Any) -> Integers | None:
-        """Return the numbers of the features that are given and get no score; None without."""
+        """Return the numbers of the features that are given and get no score; None without, or if `given` is a
+        table.
+        """
         given = getattr(self, "given", None)
         if given is None or is_table(given):
             return None
@@ -120,7 +122,8 @@ def make_scorer(model: Any, X: Any, y: Any, params: Mapping[str, Any] | None = N
 def sums_scorer(model: Any, X: Any, y: Any, groups: Any) -> tuple[Labels, Scorer] | None:
     """Return labels and scorer for a stream with labels of whole groups: one pass gives sums over each group.
 
-    Return None if labels aren't permuted among groups, or if the model keeps no such sums, or loads X.
+    Return None if labels aren't permuted among groups, or if the model keeps no such sums, or loads X. Raise ValueError
+    if X and y have different numbers of rows.
     """
     scored = as_label_scorer(model)
     source = None if groups is None or y is None else as_stream(X)
@@ -154,7 +157,10 @@ def _encode_labels(y: Any) -> tuple[Array | None, Array]:
 
 
 def make_refitting_scorer(model: Any, X: Any, y: Any, params: Mapping[str, Any] | None = None) -> tuple[Labels, Scorer]:
-    """Return the labels as numbers, and a scorer that fits a model without a label-free stage to each permutation."""
+    """Return the labels as numbers, and a scorer that fits a model without a label-free stage to each permutation.
+
+    Raise ValueError if a fit has no scores. The largest score is that of `statistic_` if there is one.
+    """
     classes, labels = _encode_labels(y)
 
     def score_labelings(labelings: Sequence[Labels]) -> Iterator[tuple[Array, float]]:

@@ -285,6 +285,8 @@ def compare_selections(
 def _select_on_rows(model: Any, X: Any, y: Any, params: Any, rows: Array) -> tuple[Array, int, Array | None, str]:
     """Fit the model to some rows, and return the selected features, the number of all features, their scores, if there
     are any, and what the method chose because of many fits.
+
+    Warnings are ignored, and errors name rows of X.
     """
     from sklearn.utils.validation import _check_method_params
 

@@ -16,7 +16,7 @@ def column_numbers(
 ) -> npt.NDArray[np.int64]:
     """Return the numbers of the selected columns, ascending and unique; `names` holds the names of all columns, if any.
 
-    Errors call the parameter `name`.
+    `columns` and errors are as for `columns_in_order`; these call the parameter `name`.
     """
     return np.unique(columns_in_order(name, columns, n_features, names))
 
@@ -24,7 +24,11 @@ def column_numbers(
 def columns_in_order(
     name: str, columns: Any, n_features: int, names: Sequence[Any] | None = None, table: str = "X"
 ) -> npt.NDArray[np.int64]:
-    """Return the numbers of the selected columns in their order, repeated ones included; see `column_numbers`."""
+    """Return the numbers of the selected columns in their order, repeated ones included.
+
+    `columns` is a mask, or a list of numbers or of names. Raise ValueError for another shape, a name that is unknown or
+    stands for several columns, or a number out of range, and TypeError for other values. Errors call the table `table`.
+    """
     if not n_features:
         raise ValueError(f"{table} must have at least one feature; got none")
     try:

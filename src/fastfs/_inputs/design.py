@@ -87,10 +87,12 @@ class Design:
         seed: int = 0,
         shuffled: bool = False,
     ) -> None:
-        """Read the labels and the columns of a design, and prepare `n_permutations` labelings.
+        """Read the labels and the columns of a design, and prepare `n_permutations` labelings; set what is known of
+        them.
 
         If these are all labelings, they come in random order with `shuffled`. `ignores_names` is False if exchanging
-        the names of two classes changes the scores to test.
+        the names of two classes changes the scores to test. With covariates, the core gets numbers and times
+        themselves, otherwise only which of them are equal.
         """
         y = as_values(y)
         n = len(y)
@@ -199,7 +201,7 @@ def nested_design(labels: Any, batch: Any = None, donors: Any = None, samples: A
     """Return blocks and groups for cells in samples in donors in batches; each level can be missing.
 
     The largest units that have one label each move: donors, samples or cells. They move within the levels that hold
-    them.
+    them; if cells move, `groups` is left out.
     """
     around = [] if batch is None else [batch]
     for units in (donors, samples):
@@ -231,7 +233,11 @@ def number_values(values: Sequence[Any]) -> tuple[list[Any], Integers]:
 
 
 def read_column(name: str, column: Any, n_samples: int) -> tuple[list[Any], Integers | None]:
-    """Return the distinct values of a design column, and the number of each sample's value; [], None for None."""
+    """Return the distinct values of a design column, and the number of each sample's value; [], None for None.
+
+    Raise TypeError for a table, a word or values that aren't single, ValueError for missing values or another number
+    than samples.
+    """
     if column is None:
         return [], None
     if isinstance(column, str) or hasattr(column, "columns"):
@@ -265,9 +271,10 @@ def _describe_rows(numbers: Integers) -> str:
 
 
 def read_covariates(covariates: Any, n_samples: int) -> Floats:
-    """Return covariates as numbers; a column of categories becomes a column of 0 and 1 for each value but the first.
+    """Return covariates, a table, a Series or an array, as numbers; raise an error for missing and infinite values.
 
-    Raise ValueError for missing values, no columns or another number of rows, and TypeError for other values.
+    A column of categories or strings becomes a column of 0 and 1 for each value but the first. Raise ValueError for
+    another number of rows, none or repeated columns, and TypeError for other values.
     """
     if hasattr(covariates, "to_frame"):
         covariates = covariates.to_frame()

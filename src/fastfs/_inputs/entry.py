@@ -27,12 +27,14 @@ _MAPPINGS = ("params", "fit_params")
 
 
 def entry(function: _Function) -> _Function:
-    """Decorate a public function or method with checks of its arguments before any work.
+    """Decorate a public function or method with checks of its arguments before any work, and complete its
+    documentation.
 
     An unknown argument is an error that names the nearest one. X must not be an AnnData or a LazyFrame. A warning says
     if another argument names the rows of X in another order, because arguments are paired with X by position. Errors
     about a cell of a table name its row and its column. A MemoryError names the function or the method that was called,
     and the option that draws a sample of the rows, if there is one. `rng` gives a seed in place of `random_state`.
+    Calls from inside fastfs get neither the warning nor the names.
     """
     bind = _make_binder(function)
     function.__doc__ = fill_shared(function.__doc__)
@@ -63,6 +65,7 @@ def named_arguments(function: _Function) -> _Function:
     """Decorate a public function with a check of its argument names; an unknown one is an error that names the nearest.
 
     Functions that read, write, draw or list need no more than this check; `entry` also checks tables and their rows.
+    The documentation is completed, and `rng` gives a seed in place of `random_state`.
     """
     bind = _make_binder(function)
     function.__doc__ = fill_shared(function.__doc__)
@@ -126,7 +129,9 @@ def _make_binder(
 
 
 def take_rng(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a call with the seed that `rng` gives, if it is there, as `random_state`."""
+    """Return the arguments of a call with the seed that `rng` gives, if it is there, as `random_state`. Raise TypeError
+    if both are given.
+    """
     if arguments.get("rng", RANDOM_STATE) is RANDOM_STATE:
         return arguments
     if "random_state" in arguments:
@@ -136,7 +141,9 @@ def take_rng(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _name_call(error: MemoryError, call_name: str, args: tuple[Any, ...], arguments: Mapping[str, Any]) -> None:
-    """Let a MemoryError begin with the name of the call, unless an inner call has named itself."""
+    """Let a MemoryError begin with the name of the call, unless an inner call has named itself. It also advises
+    `n_rows` if the call could draw rows and doesn't.
+    """
     if getattr(error, "names_call", False):
         return
     message = str(error) or "the system gave no more memory"
@@ -171,7 +178,9 @@ def require_known(call_name: str, known: Sequence[str], arguments: Iterable[str]
 def _describe_misfit(
     call_name: str, signature: inspect.Signature, n_given: int, given: Mapping[str, Any], error: TypeError
 ) -> str:
-    """Say why arguments don't fit a signature; `n_given` arguments came by position."""
+    """Say why arguments don't fit a signature; `n_given` arguments came by position. An unknown keyword raises
+    TypeError here, by `require_known`.
+    """
     known = [name for name in signature.parameters if name != "self"]
     require_known(call_name, known, given)
     kinds = {name: parameter.kind for name, parameter in signature.parameters.items()}
@@ -191,7 +200,10 @@ def _check_tables(arguments: Mapping[str, Any]) -> None:
 
 
 def _check_rows(arguments: Mapping[str, Any]) -> None:
-    """Warn if an argument names the rows in another order than X or G, or names different rows."""
+    """Warn if an argument names the rows in another order than X or G, or names different rows.
+
+    It compares names only for the same number of rows, and ignores default numbers.
+    """
     table = "G" if "G" in arguments else "X"
     rows = _row_names(arguments.get(table))
     if rows is None:

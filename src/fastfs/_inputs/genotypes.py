@@ -87,6 +87,9 @@ class Genotypes:
         phenotype: npt.NDArray[np.float64],
         path: str | None = None,
     ) -> None:
+        """Keep packed genotypes, the samples and SNPs of them that are selected, and facts about both; remember the
+        state of the file.
+        """
         self.bits, self.rows, self.columns = bits, rows, columns
         self.samples, self.phenotype = samples, phenotype
         self.names, self.alleles, self.chromosome, self.position = names, alleles, chromosome, position
@@ -108,7 +111,9 @@ class Genotypes:
         return f"Genotypes of {self.shape[0]} samples x {self.shape[1]} SNPs" + (f" in '{self.path}'" * bool(self.path))
 
     def __getitem__(self, key: Any) -> Genotypes:
-        """Return some samples and SNPs of the same bits, as ``[samples]`` or ``[samples, SNPs]``."""
+        """Return some samples and SNPs of the same bits, as ``[samples]`` or ``[samples, SNPs]``. Raise IndexError for
+        more than two keys.
+        """
         keys = key if isinstance(key, tuple) else (key,)
         if len(keys) > 2:
             raise IndexError(f"genotypes take at most two keys, for samples and SNPs; got {len(keys)}")
@@ -124,7 +129,9 @@ class Genotypes:
         return part
 
     def copy(self) -> Genotypes:
-        """Return a copy that holds only the genotypes of its SNPs and needs no file."""
+        """Return a copy that holds only the genotypes of its SNPs and needs no file. Raise ValueError if the file has
+        changed.
+        """
         self.check_file()
         facts = ("samples", "names", "alleles", "chromosome", "position", "phenotype")
         return Genotypes(
@@ -148,7 +155,10 @@ class Genotypes:
         return n_missing
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        """Return the copies of the allele, n_samples x n_snps, as float32 or `dtype`; missing genotypes are NaN."""
+        """Return the copies of the allele, n_samples x n_snps, as float32 or `dtype`; missing genotypes are NaN.
+
+        Raise ValueError for copy=False, missing genotypes in integers, or a file that has changed.
+        """
         if copy is False:
             raise ValueError("copy must not be False, since genotypes are decoded into a new array")
         self.check_file()
@@ -191,7 +201,9 @@ def map_bits(path: str | Path, n_snps: int, stride: int) -> npt.NDArray[np.uint8
 
 
 def _chosen(key: Any, n: int, what: str) -> npt.NDArray[np.int64]:
-    """Return the positions below n that a list, a slice, a mask or an ellipsis selects; errors call them `what`."""
+    """Return the positions below n that a list, a slice, a mask or an ellipsis selects; errors call them `what`. Others
+    raise IndexError.
+    """
     if key is Ellipsis:
         key = slice(None)
     if not isinstance(key, slice):

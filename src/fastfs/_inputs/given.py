@@ -33,7 +33,7 @@ class Given:
     def read(cls, given: Any, n_features: int, names: Sequence[Any] | None, run: Run) -> "Given | None":
         """Return `given` as columns of X, from numbers or names, or as a table of values with the rows of X.
 
-        None if it has no column.
+        None if it has no column. Raise ValueError if it names all columns of X, or a table isn't finite.
         """
         if given is None:
             return None
@@ -58,7 +58,10 @@ class Given:
         return int(self.table.shape[1])
 
     def rows(self, first: int, X: Any) -> Floats:
-        """Return the given values of some rows, X, which begin at row `first` of all."""
+        """Return the given values of some rows, X, which begin at row `first` of all: from X, or from the table.
+
+        Raise ValueError if the table has fewer rows.
+        """
         if self.columns is not None:
             part = take_columns(X, self.columns)
             return np.asarray(dense(part), dtype=np.float64)
@@ -78,7 +81,10 @@ class Given:
             raise ValueError(_misfit(len(self.table), str(n_rows)))
 
     def add_to_features(self, X: Any, run: Run) -> Any:
-        """Return X with the columns of the table behind its own."""
+        """Return X with the columns of the table behind its own, or unchanged if `given` names columns.
+
+        Raise ValueError for another number of rows, genotypes, or values that don't fit the type of X.
+        """
         self.check_rows(X.shape[0])
         if self.table is None:
             return X
@@ -112,7 +118,10 @@ def _misfit(n_given: int, n_samples: str) -> str:
 
 
 def given_values(given: Any, X: Any, run: Run) -> Any:
-    """Return the values of given columns of X, or of a table, n_samples x columns; None without."""
+    """Return the values of given columns of X, or of a table, n_samples x columns; None without.
+
+    X can be a path or a stream; raise ValueError for a function, which doesn't know its columns.
+    """
     if given is None:
         return None
     X = open_path(X)

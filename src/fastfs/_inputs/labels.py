@@ -17,7 +17,8 @@ BIN = "bin them"
 def encode_labels(y: Any, n_samples: int, n_features: int, of_number: str = BIN) -> tuple[Array, Integers]:
     """Return the classes in sorted order and each sample's position among them.
 
-    `of_number` ends the error about a number instead of a label: advice on numbers.
+    `of_number` ends the error about a number instead of a label: advice on numbers. Raise ValueError if labels are
+    missing, can't be sorted, are fractions, or mostly belong to one sample each.
     """
     classes, labels = number_labels(as_labels(y, n_samples, n_features), "y", "for sample")
     require_shared(classes, labels, of_number)
@@ -25,7 +26,10 @@ def encode_labels(y: Any, n_samples: int, n_features: int, of_number: str = BIN)
 
 
 def as_labels(y: Any, n_samples: int, n_features: int, item: str = "label") -> Array:
-    """Return y as a 1-D array, one value per sample. Errors call a value `item`."""
+    """Return y as a 1-D array, one value per sample; a single column is taken. Errors call a value `item`.
+
+    Raise ValueError for None, sparse or masked values, records, and other shapes.
+    """
     if y is None:
         raise ValueError(f"this method requires y to be passed, but the target y is None: give the samples' {item}s")
     refuse_sparse(y, f"y must be an array of {item}s; got a sparse one: give y.toarray()")
@@ -55,7 +59,8 @@ def number_labels(y: Array, name: str, where: str, *, any_number: bool = False) 
     """Return the classes in sorted order and the number of each label's class.
 
     Errors call the 1-D array `name`, and the position of a label `where`. Fractions raise ValueError, as measurements
-    rather than labels, unless `any_number` is True.
+    rather than labels, unless `any_number` is True. Missing labels, and values that can't be sorted, also raise
+    ValueError.
     """
     if (missing := mark_missing(y)).any():
         position = int(missing.argmax())
@@ -72,7 +77,9 @@ def number_labels(y: Array, name: str, where: str, *, any_number: bool = False) 
 
 
 def sort_values(y: Array, expected: str) -> tuple[Array, Integers]:
-    """Return the distinct values of a 1-D array in sorted order, and the number of each; none may be missing."""
+    """Return the distinct values of a 1-D array in sorted order, and the number of each; none may be missing. Raise
+    ValueError if they can't be sorted.
+    """
     try:
         values, positions = np.unique(y, return_inverse=True)
         in_order = y.dtype != object or all(a < b for a, b in itertools.pairwise(values))  # False for sets

@@ -30,7 +30,10 @@ def as_matrix(X: Any, run: Run, name: str = "X") -> Any:
 
 @singledispatch
 def _in_core_form(X: Any, run: Run, name: str) -> Any:
-    """Return the values of a table as aligned native floats, or as CSR or CSC; copy them only if necessary."""
+    """Return the values of a table as aligned native floats, or as CSR or CSC; copy them only if necessary.
+
+    A copy that exceeds the memory budget is a MemoryError.
+    """
     if not _is_native_float(X.dtype):
         _reserve_copy(run, 8 * X.size, name)
         X = as_floats(X, name)
@@ -86,7 +89,9 @@ def _reserve_copy(run: Run, n_bytes: int, name: str) -> None:
 
 
 def as_dense(X: Any, run: Run) -> Any:
-    """Return X as a dense matrix for the core; sparse X is made dense if the budget allows it."""
+    """Return X as a dense matrix for the core; sparse X is made dense if the budget allows it. Raise TypeError for an
+    iterator.
+    """
     if hasattr(X, "__next__"):
         raise TypeError(
             "X must be one array, since this method compares all pairs of samples; got an iterator of row chunks: "
@@ -119,11 +124,11 @@ CONVERT = "convert it to numbers, or drop it"
 def as_array(
     X: Any, run: Run, name: str = "X", *, advice: str = CONVERT, describe: Callable[[int], str] | None = None
 ) -> Any:
-    """Return X as a 2-D array, unless it is sparse or genotypes.
+    """Return X as a 2-D array, unless it is sparse or genotypes; load a stream, and turn a table of sparse columns into
+    COO.
 
     Only tables and arrays of Python objects are converted. An error about a column without numbers calls it by
-    `describe`
-    (default: `column_describer` of X), and ends with `advice`.
+    `describe` (default: `column_describer` of X), and ends with `advice`.
     """
     X = load_stream(X, run, name)
     require_table(X, name)
@@ -134,7 +139,10 @@ def as_array(
 
 @singledispatch
 def _checked_values(X: Any, run: Run, name: str, advice: str, describe: Callable[[int], str] | None) -> Any:
-    """Return a table as an array of real numbers, NaN included; sparse values and genotypes are only checked."""
+    """Return a table as an array of real numbers, NaN included; sparse values and genotypes are only checked.
+
+    Python objects become float64. Raise ValueError for dates, durations, complex numbers and text.
+    """
     describe = describe or column_describer(X)
     for column, dtype in enumerate(getattr(X, "dtypes", ())):
         if getattr(dtype, "kind", "") in ("m", "M") or getattr(dtype, "is_temporal", bool)():  # pandas', Polars'
@@ -229,7 +237,11 @@ def _require_real(values: Any, name: str) -> None:
 
 
 def _as_numbers(X: Any, values: Array, describe: Callable[[int], str], name: str, advice: str) -> Array:
-    """Convert Python objects to float64: the columns of X, or the array that was made from it."""
+    """Convert Python objects to float64: the columns of X, or the array that was made from it; missing values become
+    NaN.
+
+    Raise ValueError for text, even of digits, and categories; for other values ValueError or TypeError.
+    """
     # Look for words first: if there is one, NumPy has also turned numbers into strings.
     if (cell := _first_cell(values, _is_text)) is not None:
         column, text = _first_cell(values, _is_word) or cell
@@ -281,7 +293,10 @@ def _is_native_float(dtype: Any) -> bool:
 
 
 def as_floats(values: Array, name: str = "X") -> Array:
-    """Return the values as native float32 if it holds all their digits, else as float64; copy only if necessary."""
+    """Return the values as native float32 if it holds all their digits, else as float64; copy only if necessary.
+
+    Raise ValueError for complex numbers, dates and other values without a number.
+    """
     if values.dtype.kind == "c":
         raise ValueError(f"{name} must be real; got complex numbers: give their real part")
     if values.dtype.kind in "mM":
@@ -298,7 +313,10 @@ def as_floats(values: Array, name: str = "X") -> Array:
 
 
 def as_numbers(values: Any, name: str) -> Array:
-    """Return numbers that come with the data, such as a score for each column, as a contiguous array of float64."""
+    """Return numbers that come with the data, such as a score for each column, as a contiguous array of float64.
+
+    Sparse values are made dense. Raise ValueError for masked or complex values, dates, and rows of different lengths.
+    """
     values = dense(values)
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(f"{name} must not have masked values: fill them first")

@@ -10,7 +10,10 @@ from fastfs._files.stores import open_hdf5, open_zarr
 
 
 def open_path(X: Any) -> Any:
-    """Return the memory map, array on disk, group or genotypes that a path names; return any other X unchanged."""
+    """Return the memory map, array on disk, group or genotypes that a path names; return any other X unchanged.
+
+    Raise ValueError for other endings and unreadable files, FileNotFoundError for a missing one.
+    """
     if not isinstance(X, (str, os.PathLike)):  # a union would be made anew in each call
         return X
     path = Path(X)

@@ -61,7 +61,10 @@ def is_pgen(path: Path) -> bool:
 def open_pgen(
     path: Path, budget: int | None, samples: SampleTable, variants: Variants, chosen: np.ndarray | None = None
 ) -> Genotypes:
-    """Return the hard calls of some variants (default: all), which count the alternative allele."""
+    """Return the hard calls of some variants (default: all), which count the alternative allele.
+
+    Samples without a phenotype column get NaN. Raise MemoryError above the budget, ValueError for a damaged file.
+    """
     n_samples = len(samples.individuals)
     reader = _open_reader(path, n_samples, len(variants.names))
     chosen = np.arange(len(variants.names)) if chosen is None else chosen
@@ -91,7 +94,10 @@ def open_pgen(
 
 
 def _open_reader(path: Path, n_samples: int, n_variants: int) -> Any:
-    """Return pgenlib's reader of a file, which must have these numbers of samples and variants."""
+    """Return pgenlib's reader of a file, which must have these numbers of samples and variants.
+
+    Raise ValueError if it has others, or isn't a .pgen.
+    """
     from pgenlib import PgenReader
 
     with naming(path), path.open("rb") as file:
@@ -155,7 +161,10 @@ def read_samples(path: Path, budget: int | None) -> SampleTable:
 
 
 def read_variants(path: Path, budget: int | None) -> Variants:
-    """Return the variants of the .pvar next to a .pgen."""
+    """Return the variants of the .pvar next to a .pgen.
+
+    Raise ValueError if it is compressed, or a variant has more than two alleles.
+    """
     pvar = path.with_suffix(".pvar")
     if not pvar.exists() and (stored := pvar.with_name(pvar.name + ".zst")).exists():
         raise ValueError(f"'{stored}' is compressed: expand it by zstd -d '{stored}'")
@@ -183,7 +192,10 @@ def _read_columns(
     required: Sequence[str],
     noun: str,
 ) -> dict[str, list[str]]:
-    """Return the cells of a text file by column; a file without a header line has the columns of `without_header`."""
+    """Return the cells of a text file by column; a file without a header line has the columns of `without_header`.
+
+    Raise ValueError if a column of `required` is missing or repeated, or there is no other line.
+    """
     check_input(path)
     header, rows = _read_text(path, budget)
     if header is None:
@@ -201,7 +213,11 @@ def _read_columns(
 
 
 def _read_text(path: Path, budget: int | None) -> tuple[list[str] | None, list[list[str]]]:
-    """Return the cells of the header, if there is one, and of the other lines, which must have as many."""
+    """Return the cells of the header, None if there is none, and of the other lines; lines that begin with ## are left
+    out.
+
+    Raise ValueError if a line has another number of cells, or the text isn't UTF-8.
+    """
     held, header, rows = Held(path, budget), None, list[list[str]]()
     with naming(path), path.open(encoding="utf-8-sig") as file:
         try:

@@ -21,7 +21,10 @@ _UNKNOWN_PHENOTYPE = -9
 
 
 def open_plink(path: Path, budget: int | None) -> Genotypes:
-    """Return the genotypes of a .bed file; its .fam and .bim must fit the budget (None: the machine's)."""
+    """Return the genotypes of a .bed file, mapped; its .fam and .bim must fit the budget (None: the machine's).
+
+    `path` can lack the ending. Raise ValueError if the file is stored by samples, or its size doesn't fit these two.
+    """
     stem = path.with_suffix("") if path.suffix.lower() == ".bed" else path
     bed = path if path.suffix.lower() == ".bed" else path.with_name(path.name + ".bed")
     fam, bim = stem.with_name(stem.name + ".fam"), stem.with_name(stem.name + ".bim")
@@ -96,7 +99,7 @@ def fam_rows(path: Path, budget: int | None) -> list[list[str]]:
 
 
 def _text_rows(path: Path, columns: tuple[str, ...], budget: int | None) -> Iterator[list[str]]:
-    """Yield the rows of a text file, which must have these columns."""
+    """Yield the rows of a text file; raise ValueError if one doesn't have these columns, or the text isn't UTF-8."""
     held = Held(path, budget)
     with naming(path), path.open(encoding="utf-8-sig") as file:
         try:

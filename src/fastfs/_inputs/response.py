@@ -49,7 +49,9 @@ class Response:
         return 0 if self.classes is None else len(self.classes)
 
     def core_arguments(self) -> dict[str, Any]:
-        """Return the target under the names of the core's options."""
+        """Return the target under the names of the core's options: its kind, and numbers or times with events; not
+        labels.
+        """
         options: dict[str, Any] = {"target": self.kind}
         if self.kind == "number":
             options["y"] = self.values
@@ -93,7 +95,11 @@ def read_response(
 
 
 def _detect_kind(y: Any, n_samples: int, n_features: int, numbers_only: bool) -> str:
-    """Return "class", "number", or "survival" for records; refuse y that can be classes or numbers."""
+    """Return "class", "number", or "survival" for records; raise ValueError if y can be classes or numbers.
+
+    Fractions are numbers; words, categories, few integers and two whole floats are classes. With `numbers_only`, all
+    numbers are numbers.
+    """
     dtype = getattr(y, "dtype", None)
     if getattr(dtype, "names", None):
         return "survival"
@@ -126,7 +132,7 @@ def _detect_kind(y: Any, n_samples: int, n_features: int, numbers_only: bool) ->
 
 
 def _read_numbers(values: Array) -> npt.NDArray[np.float64]:
-    """Return y as finite float64."""
+    """Return y as finite float64; raise ValueError for a missing, infinite or other value, and name its sample."""
     for sample, value in enumerate(values):
         if is_missing(value):
             raise ValueError(f"y has no number ({value}) for sample {sample}: drop the sample")
@@ -147,8 +153,9 @@ def _require_finite(numbers: Array, what: str) -> None:
 
 
 def as_events(values: Array, name: str) -> npt.NDArray[np.bool_]:
-    """Return True for each event that happened, from bools, 1 and 0, or TRUE and FALSE; errors call the values
-    `name`.
+    """Return True for each event that happened, from bools, 1 and 0, or TRUE and FALSE.
+
+    Raise ValueError for others; it calls the values `name`.
     """
     words = np.array([str(value).upper() for value in values.tolist()])
     happened = np.isin(words, ("TRUE", "1", "1.0"))
@@ -160,7 +167,10 @@ def as_events(values: Array, name: str) -> npt.NDArray[np.bool_]:
 
 
 def _as_times(y: Any, n_samples: int) -> Array:
-    """Return an array with the fields event and time from records with these, or with a bool and a number."""
+    """Return an array with the fields event and time from records with these, or with a bool and a number.
+
+    Raise ValueError for other fields or types, another shape, or times that are missing or infinite.
+    """
     values = np.asarray(y)
     names = values.dtype.names or ()
     kinds = {name: values.dtype[name].kind for name in names}
@@ -190,7 +200,10 @@ def _as_times(y: Any, n_samples: int) -> Array:
 
 
 def martingale_residuals(records: Array) -> Floats:
-    """Return the events less the Nelson-Aalen estimate of the hazard up to the time of each sample."""
+    """Return the events less the Nelson-Aalen estimate of the hazard up to the time of each sample.
+
+    Raise ValueError if all are equal, as without events.
+    """
     times, events = records["time"], records["event"].astype(np.float64)
     distinct, place = np.unique(times, return_inverse=True)
     n_events = np.bincount(place, events, len(distinct))

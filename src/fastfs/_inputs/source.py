@@ -72,7 +72,9 @@ class Source:
         is_packed: bool = False,
         dask: Any = None,
     ) -> None:
-        """Keep what is known of X; nothing is read yet."""
+        """Keep the facts about X, and how to read it: `read` and `ends` give any rows, or `start` an iterator of
+        blocks.
+        """
         self.shape, self.dtype, self.kind, self.is_sparse = shape, dtype, kind, is_sparse
         self.can_repeat, self.is_stored, self.by_columns, self.n_bytes = can_repeat, is_stored, by_columns, n_bytes
         self.read, self._ends, self._start, self.is_packed, self.dask = read, ends, start, is_packed, dask
@@ -89,7 +91,7 @@ class Source:
         """Yield blocks, each with the position of its first row among the rows read; empty blocks are left out.
 
         `rows` (ascending) and `columns` select the part to read; default: all. `n_bytes` is the stored size of a block,
-        unless X itself comes in blocks.
+        unless X itself comes in blocks. Raise ValueError if X is stored by columns.
         """
         if self.by_columns:
             raise ValueError(
@@ -100,7 +102,10 @@ class Source:
             yield first, block if columns is None else _index_block(block, (slice(None), columns))
 
     def _read_blocks(self, rows: Integers | None, n_bytes: int) -> Iterator[tuple[int, Any]]:
-        """Yield blocks of the selected rows, with all columns, each with its position among these rows."""
+        """Yield blocks of the selected rows, with all columns, each with its position among these rows.
+
+        Raise ValueError if a block of an iterator has other columns than the first.
+        """
         if self.read is None:
             begin, first = 0, None
             for block in self._start():  # type: ignore[misc]
@@ -192,7 +197,8 @@ class Source:
     ) -> Any:
         """Return the selected rows and columns as an array, or a CSR or CSC container.
 
-        Raises MemoryError, which ends with `advice`, if they take more than a quarter of the budget.
+        Raise MemoryError, which ends with `advice`, if they take more than a quarter of the budget, and ValueError if
+        there are no rows.
         """
         available = run.available()
 
@@ -252,7 +258,10 @@ class Source:
 
 
 def choose_part(block: Any, rows: range | Integers, columns: Array | None) -> Any:
-    """Return the given rows and columns of a block, by default all columns; a range only checks the number of rows."""
+    """Return the given rows and columns of a block, by default all columns.
+
+    A range selects nothing: raise ValueError if the block has another number of rows.
+    """
     if not isinstance(rows, range):
         block = _index_block(block, rows)
     elif n_rows(block) != len(rows):
@@ -306,7 +315,8 @@ def n_rows(block: Any) -> int:
 def as_stream(X: Any) -> Source | None:
     """Return X as a source if it isn't in memory: a path, a function, an iterator, a Dask array, or data on disk.
 
-    Return None for a table in memory. This is the only place that decides between the two.
+    Return None for a table in memory, memory maps among them; raise ValueError for a Dask DataFrame. This is the only
+    place that decides between the two.
     """
     if isinstance(X, np.ndarray):  # the most common case, and memory maps of files
         return None
@@ -444,8 +454,9 @@ def _csr_reader(X: Any) -> _Read:
 
 
 def _source_of_sparse_group(X: Any) -> Source:
-    """Return a source for a sparse matrix on disk. It reads `indptr` once, and parts of `data` and `indices` per
-    block.
+    """Return a source for a sparse matrix on disk. It reads `indptr` once, and parts of `data` and `indices` per block.
+
+    Raise ValueError if its parts aren't numbers or `indptr` doesn't fit. A matrix stored by columns is read as a whole.
     """
     from scipy.sparse import csc_matrix, csr_matrix
 
@@ -489,7 +500,9 @@ def _source_of_sparse_group(X: Any) -> Source:
 
 
 def _source_of_dask(X: Any) -> Source:
-    """Return a source for a Dask array."""
+    """Return a source for a Dask array, with its row blocks; raise ValueError unless it is 2-D with rows and known
+    lengths.
+    """
     if X.ndim != 2:
         raise ValueError(f"X must be a 2-D array of samples x features; got {X.ndim}-D")
     if np.isnan(X.shape[0]):

@@ -112,7 +112,7 @@ def stack_blocks(blocks: Sequence[Any]) -> Any:
 
 @singledispatch
 def _stack(first: Any, blocks: Sequence[Any]) -> Any:
-    """Stack several blocks; the first one determines the storage. Frames stay frames, with their names."""
+    """Stack several blocks; the first one determines the storage. Frames of one kind stay frames, with their names."""
     kinds = {type(block).__module__.partition(".")[0] for block in blocks}
     kind = kinds.pop() if len(kinds) == 1 else ""
     if kind not in _STACKED_FRAMES:

@@ -31,10 +31,11 @@ _N_READ_AHEAD = 2
 
 
 def as_chunks(X: Any, run: Run, y: Any = None) -> list[Any]:
-    """Return the row chunks of X as matrices for the core: the chunks of an iterator, or X as the only chunk.
+    """Return the row chunks of X as matrices for the core: the chunks of an iterator, without empty ones, or X as the
+    only chunk.
 
-    An iterator is abandoned as soon as it has yielded more rows than y has labels, or more bytes than the budget
-    allows.
+    An iterator is abandoned as soon as it has yielded more rows than y has labels (ValueError), or more bytes than the
+    budget allows (MemoryError). Raise ValueError for chunks with other numbers of features, or without rows.
     """
     if not hasattr(X, "__next__"):
         return [as_matrix(X, run)]
@@ -76,7 +77,8 @@ def is_large(X: Any, run: Run) -> bool:
 def classes_in_blocks(X: Any, y: Any, run: Run) -> tuple[Any, tuple[Array, Integers] | None]:
     """Return the object to read instead of X, and, if it must be read in blocks, the classes and the label of each row.
 
-    A stream that takes more than a quarter of the budget must be read in blocks.
+    A stream that takes more than a quarter of the budget must be read in blocks; otherwise the second is None. Raise
+    ValueError for bad labels.
     """
     source = as_stream(X)
     if source is None:
@@ -95,7 +97,7 @@ def classes_in_blocks(X: Any, y: Any, run: Run) -> tuple[Any, tuple[Array, Integ
 
 
 def same_columns(chunks: Iterable[Any], name: str = "X", names: Any = None) -> Iterator[Any]:
-    """Yield the chunks, and require that all chunks with column names have equal ones: `names`, if they are known
+    """Yield the chunks; raise ValueError if chunks with column names differ in them, or from `names`, if they are known
     before.
     """
     for number, chunk in enumerate(chunks):
@@ -133,7 +135,8 @@ class Passes:
         """Prepare to read X for `method`, which messages name.
 
         `rows` (ascending) and `columns` select the part to read. `see` gets the first block before it is converted.
-        `block_bytes` is the stored size of a block, if the budget allows it; default: `BLOCK_BYTES`.
+        `block_bytes` is the stored size of a block, if the budget allows it; default: `BLOCK_BYTES`. A matrix stored by
+        columns is loaded if it fits a quarter of the budget. Raise TypeError for several passes over an iterator.
         """
         source = Source.from_data(X)
         if n_passes > 1 and not source.can_repeat:
@@ -154,7 +157,11 @@ class Passes:
         self._first_pass: tuple[int, ...] = ()  # number of rows and checksums
 
     def run_pass(self, update: Callable[[int, Any, Run], Any]) -> int:
-        """Call ``update(first, block, run)`` with each block as a matrix for the core; return the number of rows."""
+        """Call ``update(first, block, run)`` with each block as a matrix for the core; return the number of rows.
+
+        Stored blocks are read ahead by a thread, but not in a task of joblib. Raise ValueError if there are no rows, or
+        a later pass reads others than the first.
+        """
         number, n, last = self._done + 1, 0, None
         checks: list[int] = []
         blocks = self._checked_blocks()
@@ -210,7 +217,10 @@ class Passes:
             self._progress(f"pass {number} of {self.n_passes}", 0.9 * share)
 
     def _checked_blocks(self) -> Generator[tuple[int, Any]]:
-        """Yield blocks as matrices for the core, all with the columns of the first block."""
+        """Yield blocks as matrices for the core; raise ValueError unless all have the columns of the first block.
+
+        The first block is shown to `see`, and sets the number of columns if it wasn't known.
+        """
         for first, block in self.source.blocks(self.rows, self.columns, self._block_bytes):
             columns = column_names(block)
             if columns is not None:
@@ -236,7 +246,10 @@ class Passes:
 
 
 def _read_ahead(blocks: Iterator[Any]) -> Generator[Any]:
-    """Yield blocks that a separate thread reads while the caller works on earlier ones."""
+    """Yield blocks that a separate thread reads while the caller works on earlier ones.
+
+    Errors of the thread are raised here; it ends when the caller stops early.
+    """
     queue: Queue[tuple[Any, BaseException | None]] = Queue(_N_READ_AHEAD)
     abandoned = threading.Event()
 
@@ -294,7 +307,8 @@ def draw_rows(X: Any, size: int, seed: int, run: Run) -> tuple[Any, Integers, in
     """Draw rows of X at random in one pass; return them, their numbers (ascending), and the number of all rows.
 
     A row's number determines its random key, and the `size` rows with the smallest keys are drawn, so the draw doesn't
-    depend on the blocks in which X comes. All rows are taken if there are at most `size`.
+    depend on the blocks in which X comes. All rows are taken if there are at most `size`. Streams are read, and loaded
+    rows must fit the budget. Raise ValueError if there are no rows.
     """
     X = open_path(X)
     source = as_stream(X)
@@ -365,7 +379,11 @@ class TargetRows:
     """
 
     def __init__(self, y: Any, source: Source, run: Run, whole: Reader, chunk: Reader) -> None:
-        """Take y as an array, a stored array, or chunks that come with the blocks of X."""
+        """Take y as an array, a stored array, chunks that come with the blocks of X, or None; a function returns such
+        chunks.
+
+        A stored 1-D array is read here. Raise ValueError if y has another number of rows than X.
+        """
         if callable(y) and not hasattr(y, "shape"):
             y = iter(y())
         self._y, self._whole, self._chunk, self._run = y, whole, chunk, run
@@ -383,7 +401,10 @@ class TargetRows:
             raise ValueError(f"X and y must have the same number of rows; got {self._n} and {len(self._y)}")
 
     def read_rows(self, first: int, block: Any) -> Target:
-        """Return the target of the block of X that begins at row `first`."""
+        """Return the target of the block of X that begins at row `first`; it is empty without y.
+
+        Raise ValueError if y has too few rows or chunks.
+        """
         end = first + block.shape[0]
         if self._y is None:
             return Target()
@@ -413,7 +434,8 @@ def dask_blocks(source: Source, y: Any, run: Run, read: Reader) -> tuple[list[tu
     """Return the row blocks of a Dask array, and the classes. Each entry has the first row, the delayed block, the
     target.
 
-    Targets are delayed too if y is a 2-D Dask array, and can then have any numeric type.
+    Targets are delayed too if y is a 2-D Dask array, and can then have any numeric type. The classes are None for
+    numbers. Raise ValueError for another number of rows.
     """
     parts, classes, shape = source.delayed_blocks(), None, source.dask.shape
     if is_dask(y) and y.ndim == 2:

@@ -47,7 +47,9 @@ class Table:
 
 
 def as_categorical_features(name: str, columns: Any) -> Any:
-    """Return None, "from_dtype", "all", or the mask, numbers or names of columns for `read_table`."""
+    """Return None, "from_dtype", "all", or the mask, numbers or names of columns for `read_table`. Raise ValueError for
+    other words.
+    """
     if isinstance(columns, str) and columns not in (FROM_DTYPE, ALL):
         raise ValueError(
             f"{name} must be a mask, a list of column numbers or names, {FROM_DTYPE!r}, {ALL!r} or None; "
@@ -57,7 +59,10 @@ def as_categorical_features(name: str, columns: Any) -> Any:
 
 
 def encode_table(X: Any, categorical_features: Any, run: Run) -> Table:
-    """Return X with its categories as codes; a copy is charged to the budget of the run."""
+    """Return X with its categories as codes; a copy is charged to the budget of the run.
+
+    Without categorical columns X must hold numbers, and becomes a plain array, or stays sparse.
+    """
     require_table(X)
     if hasattr(X, "to_pandas") and hasattr(X, "column_names"):  # a table of Arrow can't choose columns
         X = X.to_pandas()
@@ -69,7 +74,10 @@ def encode_table(X: Any, categorical_features: Any, run: Run) -> Table:
 
 @singledispatch
 def _encode_table(X: Any, mask: npt.NDArray[np.bool_], run: Run) -> Table:
-    """Return a table with the columns in `mask` as codes of categories."""
+    """Return a table with the columns in `mask` as codes of categories, and the number of levels of each (0: a number).
+
+    Columns of an array that hold codes already aren't copied. Missing categories become NaN.
+    """
     X = with_columns(X)
     if isinstance(X, np.ndarray) and X.dtype.kind in "fiub":
         values = as_floats(as_array(X, run, advice=_DECLARE))
@@ -191,7 +199,11 @@ def _n_different(stored: Array, n_rows: int) -> int:
 
 
 def _categorical_mask(X: Any, columns: Any) -> npt.NDArray[np.bool_]:
-    """Return the mask of the columns of X that are declared categorical."""
+    """Return the mask of the columns of X that are declared categorical: by a mask, numbers, names, or a word.
+
+    "all" stands for all columns, any other word for those with a type of categories; then raise ValueError unless X is
+    a frame.
+    """
     if isinstance(columns, str):
         if columns == ALL:
             return np.full(X.shape[1], True)

@@ -44,7 +44,10 @@ Reader = Callable[[Any, tuple[int, int], Run], Target]
 
 
 def as_target(y: Any, name: str = "y") -> Array:
-    """Return y as a 1-D or 2-D array of any real values; raise ValueError for sparse or masked y, or an iterator."""
+    """Return y as a 1-D or 2-D array of any real values.
+
+    Raise ValueError for sparse, masked or complex y, an iterator, or other dimensions.
+    """
     refuse_sparse(y, f"a sparse target isn't supported: give {name}.toarray()")
     if hasattr(y, "__next__"):
         raise ValueError(f"{name} must be one array, since X is one; got an iterator: stack its chunks")
@@ -98,7 +101,11 @@ def as_rows(records: Array) -> Array:
 
 
 def read_target(y: Any, shape: tuple[int, int], run: Run) -> Target:
-    """Read a target; like scikit-learn's `type_of_target`, take a 1-D array without fractions for labels."""
+    """Read a target; like scikit-learn's `type_of_target`, take a 1-D array without fractions for labels.
+
+    None is an empty target, and a 2-D array holds numbers. Raise ValueError for a single class; warn if many labels are
+    different numbers.
+    """
     if y is None:
         return Target()
     y = as_target(y)
@@ -117,7 +124,10 @@ def read_target(y: Any, shape: tuple[int, int], run: Run) -> Target:
 
 
 def read_chunk(y: Any, shape: tuple[int, int], run: Run, *, classes: Array | None = None) -> Target:
-    """Read the target of a chunk that isn't the last one: labels if the classes are known, else numbers."""
+    """Read the target of a chunk that isn't the last one: labels if the classes are known, else numbers.
+
+    Labels must be among them, and y is required. Without classes, words raise ValueError, and whole numbers a warning.
+    """
     if y is None:
         if classes is not None:
             raise ValueError("y must come with every chunk, since classes were given; got None")
@@ -137,7 +147,9 @@ def read_chunk(y: Any, shape: tuple[int, int], run: Run, *, classes: Array | Non
 
 
 def read_classes(classes: Any) -> Array:
-    """Return the classes in sorted order, each once; raise ValueError for fewer than two."""
+    """Return the classes in sorted order, each once; raise ValueError for fewer than two. Missing ones, too, are
+    refused.
+    """
     values = as_values(classes).ravel()
     if len(values) == 0:
         raise ValueError("classes must have at least two labels; got none")

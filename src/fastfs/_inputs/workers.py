@@ -47,8 +47,10 @@ class PassesOnWorkers:
         self._checksum: int | None = None  # checksum of the first pass
 
     def run_pass(self, stream: Any, groups: Integers | None = None, n_groups: int = 0) -> Share:
-        """Pass all blocks to copies of the stream and load the merged state into it; return that state, and with
-        `groups` (one per row) the sums of the rows of each. Raise ValueError if the rows differ from the first pass.
+        """Pass all blocks to copies of the stream, load the merged state into it, and return that state.
+
+        With `groups` (one per row), also return the sums of the rows of each. Raise ValueError if the rows differ from
+        the first pass.
         """
         from dask.delayed import delayed
 

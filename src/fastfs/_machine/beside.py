@@ -16,9 +16,9 @@ R = TypeVar("R")
 def beside(call: Callable[[T, Run], R], items: Sequence[T], run: Run, n_bytes: int) -> Iterator[R]:
     """Yield ``call(item, its run)`` for each item in order, with as many calls at the same time as `run` has threads.
 
-    A call takes `n_bytes`; fewer calls run at the same time if the budget holds no more. A single call gets all
-    threads.
-    Calls must issue no warnings, because the warnings filter of a process isn't made for threads.
+    A call takes `n_bytes`; fewer calls run at the same time if the budget holds no more. A call alone gets all threads,
+    others one each. If the caller stops early, or Ctrl-C or an error comes, the other calls are cancelled. Calls must
+    issue no warnings, because the warnings filter of a process isn't made for threads.
     """
     at_once = min(run.count_threads(), len(items), max(1, run.available() // max(1, n_bytes)))
     if at_once < 2:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def _prefix() -> Path:
-    """Return the folder that holds the compiled parts."""
+    """Return the folder that holds the compiled parts. Raise ImportError if there are none."""
     # Compiled parts share a folder with their headers; in an editable install the Python files have another.
     spec = importlib.util.find_spec("fastfs._core")
     if spec is None or spec.origin is None:

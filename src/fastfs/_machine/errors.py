@@ -108,7 +108,10 @@ def naming_of_a_file(
 
 @contextmanager
 def within(kind: str, number: int) -> Iterator[None]:
-    """Let errors say where they happened: "in chunk 2: ...", or "in matrix 1, chunk 2: ..." for a nested block."""
+    """Let errors say where they happened: "in chunk 2: ...", or "in matrix 1, chunk 2: ..." for a nested block.
+
+    It adds the place to ValueError, TypeError and LinAlgError, and shifts those that they name.
+    """
     try:
         yield
     except (ValueError, TypeError, LinAlgError) as error:

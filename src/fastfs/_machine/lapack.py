@@ -76,9 +76,9 @@ def thread_controls() -> tuple[int, int, str | None]:
 
 
 def register() -> tuple[bool, str | None]:
-    """Register SciPy's BLAS and LAPACK with the core, once.
+    """Register SciPy's BLAS and LAPACK with the core, once; later calls return the first answer.
 
-    Returns whether they are what the core calls, or another library of this process had registered others before,
+    Returns True if they are what the core calls, False if another library of this process had registered others before;
     and the name of the thread setter found, or None.
     """
     global _registered
@@ -91,7 +91,9 @@ def register() -> tuple[bool, str | None]:
 
 
 def _register() -> tuple[bool, str | None]:
-    """Give SciPy's BLAS to the core; return whether the core uses it, and the name of its thread setter, if known."""
+    """Give SciPy's BLAS to the core; return whether the core uses it, and the name of its thread setter, if known.
+    Raise ImportError if SciPy's signatures are others.
+    """
     from scipy.linalg import cython_blas, cython_lapack
 
     from fastfs import _scipy_blas

@@ -35,7 +35,10 @@ def word_or_none(*options: str) -> Callable[[str, Any], str]:
 
 
 def as_int(name: str, value: Any, low: int = -(1 << 31), high: int = (1 << 31) - 1) -> int:
-    """Return value as an int, or raise an error that names the parameter; the core checks tighter bounds."""
+    """Return value as an int; raise TypeError for bools and other objects, ValueError outside [low, high].
+
+    Errors name the parameter; the core checks tighter bounds.
+    """
     try:
         number = operator.index(value)
     except TypeError:
@@ -73,7 +76,9 @@ def as_bool(name: str, value: Any) -> bool:
 
 
 def as_float(name: str, value: Any) -> float:
-    """Return value as a float, or raise TypeError with the name of the parameter."""
+    """Return value as a float, NaN and infinity included; raise TypeError with the name of the parameter for text and
+    bools.
+    """
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -121,7 +126,10 @@ def kernel_address(kernel: Any) -> int:
 
 
 def named_kernel(word: str) -> Callable[[str, Any], int]:
-    """Return a converter of a kernel to the address of a C function, or to 0 for the kernel called `word`."""
+    """Return a converter of a kernel to the address of a C function, or to 0 for the kernel called `word`.
+
+    Other words raise ValueError there.
+    """
 
     def kernel_or_zero(name: str, value: Any) -> int:
         if isinstance(value, str):
@@ -133,7 +141,7 @@ def named_kernel(word: str) -> Callable[[str, Any], int]:
 
 
 def _argument_code(argument: Any) -> str:
-    """Return p for a pointer to doubles or to anything, i for a 64-bit integer, d for a double."""
+    """Return p for a pointer to doubles or to anything, i for a 64-bit integer, d for a double, ? for others."""
     if argument is ctypes.c_void_p or getattr(argument, "_type_", None) is ctypes.c_double:
         return "p"
     code = getattr(argument, "_type_", None)
@@ -183,7 +191,10 @@ def is_auto(n_features_to_select: Any) -> bool:
 
 
 def count_selected(n_features_to_select: int | float | str | None, n_features: int) -> int:
-    """Return the number of features to keep, from a number, a fraction, or None or "auto" for half of them."""
+    """Return the number of features to keep, from a number, a fraction, or None or "auto" for half of them; at least 1.
+
+    Raise TypeError for other objects, ValueError outside 1 to `n_features` or (0, 1].
+    """
     n = n_features_to_select
     if n is None or is_auto(n):
         return max(1, n_features // 2)

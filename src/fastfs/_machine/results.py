@@ -91,7 +91,10 @@ class Result:
         return np.arange(min(len(next(iter(table.values()))), _ROWS))
 
     def _shown(self) -> tuple[str, list[str], list[list[str]], str]:
-        """Return the line above the table that prints, its header and rows, and the line below."""
+        """Return the line above the table that prints, with short fields, its header and rows, and the line below.
+
+        The table has the best rows and some columns; the line below says what is missing, and is empty if nothing is.
+        """
         table = self._table()
         n = len(next(iter(table.values())))
         best = self._best(table)
@@ -105,7 +108,9 @@ class Result:
         return f"{above}: {', '.join(single)}" if single else above, header, rows, below
 
     def _single(self, name: str) -> str:
-        """Return a short form of a field that holds a value or a few; empty for others."""
+        """Return a short form of a field that holds a value or a few; empty for others, None, and columns of the
+        table.
+        """
         value = getattr(self, name)
         if value is None or name in self._columns.values():
             return ""

@@ -66,7 +66,8 @@ class Run:
     def reserve_memory(self, n_bytes: int, what: str, advice: str) -> None:
         """Subtract bytes from the budget; raise MemoryError if they exceed it.
 
-        A few bytes off the default budget aren't worth asking the machine for it.
+        A few bytes off the default budget aren't worth asking the machine for it. A budget that was given shrinks by
+        them; the default one is only compared.
         """
         if self.budget == 0 and n_bytes < 1 << 26:
             return
@@ -104,7 +105,10 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 def parse_memory(max_memory: int | str | None) -> int:
-    """Return a memory budget in bytes; None is 0, the core's default."""
+    """Return a memory budget in bytes, from a number or a string such as '4G'; None is 0, the core's default.
+
+    Raise ValueError for others.
+    """
     if max_memory is None:
         return 0
     if isinstance(max_memory, str):
@@ -124,7 +128,7 @@ def as_threads(n_threads: int) -> int:
 
 
 def as_jobs(n_jobs: int | None) -> int | None:
-    """Return n_jobs: None, or an integer that isn't 0."""
+    """Return n_jobs: None, or an integer; raise ValueError for 0, TypeError for other objects."""
     if n_jobs is None:
         return None
     n_jobs = as_int("n_jobs", n_jobs)

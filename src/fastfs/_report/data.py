@@ -72,7 +72,10 @@ class Data:
         reading: Mapping[str, Any] | None,
         run: Run,
     ) -> "Data":
-        """Read a file; blocks, groups and covariates are names of its columns."""
+        """Read a file; blocks, groups and covariates are names of its columns.
+
+        Keep the classes that `reading` names, if it does. Raise TypeError if y, blocks or groups isn't a name.
+        """
         for name, column in (("y", label), ("blocks", blocks), ("groups", groups)):
             if not isinstance(column, str | None):
                 raise TypeError(f"{name} must be the name of a column of '{path}'; got {type(column).__name__}")
@@ -89,7 +92,10 @@ class Data:
 
     @classmethod
     def given(cls, X: Any, y: Any, names: Any, blocks: Any, groups: Any, covariates: Any, run: Run) -> "Data":
-        """Return the data of a report on arrays, in the order of their rows."""
+        """Return the data of a report on arrays, in the order of their rows; names come from X if they are None.
+
+        Raise ValueError for an iterator.
+        """
         if hasattr(X, "__next__"):
             raise ValueError(
                 "X must be an array, since a report reads it several times; got an iterator: stack its blocks"
@@ -103,7 +109,9 @@ class Data:
         return cls._checked(X, y, names, design, {name: name for name in design if name != "covariates"}, None, run)
 
     def with_groups(self, feature_groups: Any) -> "Data":
-        """Return these data with groups of features: of a GMT file, which may name others, or of a dict."""
+        """Return these data with groups of features: of a GMT file, which may name others, or of a dict; unchanged for
+        None.
+        """
         if feature_groups is None:
             return self
         if isinstance(feature_groups, str | os.PathLike):
@@ -117,7 +125,10 @@ class Data:
     def _checked(
         cls, X: Any, y: Any, names: Any, design: Any, design_names: Any, source: str | None, run: Run
     ) -> "Data":
-        """Return the data of a report, after checks of names, labels and design."""
+        """Return the data of a report; raise ValueError if names, labels or design don't fit X.
+
+        Features without names are x0, x1 and so on; labels that are whole floats become integers.
+        """
         X = as_matrix(X, run)
         n_features = X.shape[1]
         if names is not None and len(names) != n_features:
@@ -170,7 +181,9 @@ class Data:
         return {"column": self.design_names[word], "classes": [str(name) for name in classes], "rows": rows}
 
     def _look(self) -> tuple[int, int]:
-        """Return the number of missing values, and of constant features."""
+        """Return the number of missing values, and of features that are constant or have at most one different
+        value.
+        """
         n_missing = n_constant = 0
         for block in self._blocks():
             is_missing = np.isnan(block)

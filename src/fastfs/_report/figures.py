@@ -51,7 +51,9 @@ class Figures:
         self._numbers = count(1)
 
     def draw_study(self, study: Study, names: Sequence[str], top: int) -> dict[str, str]:
-        """Return the figures of a method by name, each an SVG element."""
+        """Return the figures of a method by name, each an SVG element: the ranking, and those of the parts that the
+        study has.
+        """
         top = min(top, _BARS_AT_MOST)
         height = 0.75 + 0.135 * min(top, len(names))
         selector, pictures = study.selector, {}

@@ -35,7 +35,11 @@ class _Citations:
         self.references: list[str] = []
 
     def __call__(self, documented: Any, *places: int) -> str:
-        """Return the citation of references of a docstring, by their numbers there (default: ``[1]``)."""
+        """Return the citation of references of a docstring, by their numbers there (default: ``[1]``), such as "[2,
+        3]".
+
+        New ones are appended to `references`.
+        """
         of = references_of(documented)
         cited = [of[place - 1] for place in places or (1,) if place <= len(of)]
         for text in cited:
@@ -45,7 +49,10 @@ class _Citations:
 
 
 def methods_paragraph(numbers: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """Return the paragraphs of a methods section about the analysis, and the references that they cite."""
+    """Return the paragraphs of a methods section about the analysis, and the references that they cite.
+
+    A test, subsamples, held-out samples and pairs have a paragraph if the report has them.
+    """
     from fastfs._estimators.assess import assess  # needs scikit-learn
     from fastfs._estimators.methods import ESTIMATORS
 

@@ -134,7 +134,9 @@ def repeat(
 
 
 def _repeat(path: Path, before: dict[str, Any], n_jobs: int | None, max_memory: Any, say: Any) -> Repetition:
-    """Return how a report made again differs: hashes if its data changed, otherwise numbers."""
+    """Return how a report made again differs: hashes if its data changed, otherwise numbers; and the environment in any
+    case.
+    """
     arguments = dict(before["arguments"])
     source, label = Path(arguments.pop("source")), arguments.pop("label")
     source = _find(source, path)
@@ -167,7 +169,10 @@ def _find(file: Path, path: Path) -> Path:
 
 
 def _read_report(path: Path) -> dict[str, Any]:
-    """Return the record of a report; raise ValueError if a report of this layout has not written it."""
+    """Return the record of a report; raise ValueError if a report of this layout has not written it, or it was damaged.
+
+    A report on arrays can't be made again, and is refused, too; a missing file is a FileNotFoundError.
+    """
     if path.is_dir():
         raise ValueError(f"'{path}' is a directory; give the .json next to the page of a report")
     try:
@@ -213,7 +218,10 @@ def _damaged(report: Mapping[str, Any]) -> str | None:
 
 
 def _flat(value: Any, name: str = "") -> dict[str, Any]:
-    """Return all entries of nested dicts and lists by their paths, such as "studies.relieff.pvalue"."""
+    """Return all entries of nested dicts and lists by their paths, such as "studies.relieff.pvalue".
+
+    An entry of a list is named by its "method", if it has one, or its number.
+    """
     if isinstance(value, dict):
         inner: Any = value.items()
     elif isinstance(value, list):

@@ -322,7 +322,10 @@ def require_packages() -> None:
 
 
 def _checked(methods: Collection[str]) -> list[str]:
-    """Return the methods in lower case; raise an error for fewer than two, copies, or one of numbers."""
+    """Return the methods in lower case: two or more different methods that compare classes.
+
+    Raise ValueError for others, TypeError for a string.
+    """
     if isinstance(methods, str):
         raise TypeError(f"methods must be a list of words; got the string {methods!r}")
     words = [str(word).lower() for word in methods]

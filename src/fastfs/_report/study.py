@@ -59,7 +59,11 @@ class Plan:
         return int(min(self.top, max(1, data.X.shape[1] // 2)))
 
     def make(self, word: str, data: Data) -> Any:
-        """Make the estimator of a method; raise ValueError for a parameter that it doesn't have."""
+        """Make the estimator of a method with the settings of the plan; raise ValueError for a parameter that it
+        doesn't have.
+
+        Parameters of the caller come last. Names of columns become numbers, and "auto" targets classes.
+        """
         from fastfs._estimators.methods import ESTIMATORS  # needs scikit-learn
 
         method = METHODS[word]
@@ -150,7 +154,9 @@ class Study:
         return self.method.word
 
     def feature_columns(self) -> dict[str, Array]:
-        """Return columns with one value per feature: ranks, scores, p-values, frequencies."""
+        """Return columns with one value per feature: ranks and scores, and if these were computed, p-values,
+        frequencies, and ranks and scores under shuffled labels.
+        """
         columns: dict[str, Array] = {"rank": self.selector.ranking_, "score": self.selector.scores_}
         if self.test is not None:
             columns |= {"z": self.test.z, "pvalue": self.test.pvalues, "pvalue_adjusted": self.test.pvalues_adjusted}
@@ -162,7 +168,9 @@ class Study:
         return columns
 
     def as_dict(self, data: Data, top: int) -> dict[str, Any]:
-        """Return everything that the JSON file and the page show about the method."""
+        """Return everything that the JSON file and the page show about the method; a part that failed has its reason
+        instead.
+        """
         columns, selector = self.feature_columns(), self.selector
         of_machine = ("n_jobs", "max_memory")  # a repetition can choose them anew
         parameters = {name: value for name, value in _findings.parameters(selector).items() if name not in of_machine}
