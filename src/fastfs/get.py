@@ -98,7 +98,10 @@ def df(adata: AnnData, key: str, *, group: str | None = None, direction: bool = 
 
 
 def _effects_of_genes(adata: AnnData, params: Mapping[str, Any], group: str, genes: Any) -> dict[str, Any]:
-    """Return arrays `effects` and `median_differences` of genes: the group against the cells of its comparison."""
+    """Return arrays `effects` and `median_differences` of genes: the group against the cells of its comparison.
+
+    The comparison is with the group `reference`, or all cells for "rest".
+    """
     from fastfs._functions.direction import direction
     from fastfs._inputs.storage import take_columns
     from fastfs.tl._adata import CellMatrix, read_grouping

@@ -415,7 +415,7 @@ def _alignment(data: Data, a: Integers, b: Integers) -> float | None:
 def _sensitivity(method: Method, selector: Any, data: Data, n_selected: int) -> list[dict[str, Any]]:
     """Return a row for half and for twice the scale: how the ranking there agrees with the ranking here.
 
-    Raise ValueError if the method has no scale, or one without effect.
+    Raise ValueError if the method has no scale, or it has no effect with this `sigma`.
     """
     from sklearn.base import clone
 

@@ -50,7 +50,7 @@ class AssessOptions(TableOptions):
     ] = None
 
     def grid(self) -> list[int]:
-        """Return the numbers of features."""
+        """Return the numbers of features of --n-features; raise ValueError if they aren't integers."""
         try:
             return [int(text) for text in names(self.n_features, "--n-features")]
         except ValueError:

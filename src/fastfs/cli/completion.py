@@ -39,7 +39,9 @@ _Completer = Callable[[typer.Context, str], list[str]]
 
 
 def complete(name: str, about: OptionInfo | ArgumentInfo, kind: Any) -> None:
-    """Let the Tab key complete the values of an option or argument, which Typer reads from `about`."""
+    """Let the Tab key complete the values of an option or argument, which Typer reads from `about`: columns, words or
+    files.
+    """
     if name in _COLUMNS:
         about.autocompletion = _of_columns(name)
     elif name in _WORDS:

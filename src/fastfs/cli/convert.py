@@ -46,7 +46,9 @@ def convert(
 
 
 def _needs(source: Input) -> list[Needs]:
-    """Return the conditions under which options of `convert` have an effect on the file that it writes."""
+    """Return the conditions under which options of `convert` have an effect on the file that it writes; none has for
+    H5AD.
+    """
     why = "has no effect on what convert writes, since {}: leave it out".format
     name = source.file.name.lower()
     every = " ".join(option for option in given_options(source) if option != "file")

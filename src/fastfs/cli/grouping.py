@@ -46,7 +46,7 @@ class TableOptions:
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """Let Typer see each field of the dataclasses that a command takes as a separate parameter.
+    """Let Typer see each field of the dataclasses that a command takes as a separate parameter, with its completion.
 
     The help shows the options of a dataclass in the panel that its attribute `panel` names; `panels` names others by
     option.

@@ -26,7 +26,10 @@ class HelpInLevels(TyperCommand):
     """Command with --help for everyday options and those of --method, and --help-all for all options."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Hide rare options from --help, then parse `args` as Typer does; return those that are left."""
+        """Hide rare options from --help, then parse `args` as Typer does; return those that are left.
+
+        --help-all shows all; words after -- aren't looked at. With --method, its options are shown, too.
+        """
         options = args[: args.index("--")] if "--" in args else args
         if "--help-all" in options:
             return super().parse_args(ctx, ["--help"])

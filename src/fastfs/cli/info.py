@@ -20,7 +20,10 @@ def info() -> None:
 
 
 def _as_words(name: str, value: Any) -> tuple[str, str]:
-    """Return an entry of `fastfs.info` as words and value; the last word of its key can be the unit of the value."""
+    """Return an entry of `fastfs.info` as words and value; the last word of its key can be the unit of the value.
+
+    Memory is in GiB, and None becomes "none found".
+    """
     words, _, unit = name.rpartition("_")
     if unit in _UNITS:
         return words.replace("_", " "), f"{value:.3g} {_UNITS[unit]}"

@@ -75,7 +75,11 @@ def _takes(params: Mapping[str, Any], name: str) -> bool:
 
 
 def make_selector(method: Method, method_flags: MethodOptions) -> Any:
-    """Return the method's estimator with these options; raise ValueError for an option that it doesn't have."""
+    """Return the method's estimator with these options and those of --method-option.
+
+    Raise ValueError for an option that the method doesn't have, one that is given twice or has no effect, and a value
+    that ranks no features.
+    """
     make = getattr(fastfs, method.estimator)
     params = make().get_params()
     options = {"n_jobs": method_flags.threads, "max_memory": method_flags.max_memory}
@@ -107,7 +111,8 @@ def make_selector(method: Method, method_flags: MethodOptions) -> Any:
 def with_options(message: str, command: str) -> str:
     """Return a message with options of a command in place of parameters of methods and their values.
 
-    So missing='ignore' becomes --missing ignore, or a value of --method-option.
+    So missing='ignore' becomes --missing ignore, or a value of --method-option. Only messages of score and report
+    change.
     """
     if command not in ("score", "report"):
         return message
@@ -133,7 +138,10 @@ def names(text: str, option: str) -> list[str]:
 
 
 def _converted(method: Method, f: _methods.Flag, value: Any) -> Any:
-    """Return the text of a flag as the method's parameter: a list of names, a number, a pair of sigmas, or the text."""
+    """Return the text of a flag as the method's parameter: a list of names, a number, a pair of sigmas, or the text.
+
+    Raise ValueError for a bad pair.
+    """
     if value is not None and f.columns:
         return names(value, flag(f.name))
     if value is None or not f.or_number:
@@ -151,7 +159,10 @@ def _converted(method: Method, f: _methods.Flag, value: Any) -> Any:
 
 
 def method_options(method: Method, params: Mapping[str, Any], texts: Sequence[str]) -> dict[str, Any]:
-    """Return the parameters of --method-option, with values as Python reads them, or else as text."""
+    """Return the parameters of --method-option, with values as Python reads them, or else as text.
+
+    Raise ValueError for a text without =, an unknown or repeated name, or one that another option sets.
+    """
     known = sorted(params.keys() - _SET_BY_OPTION.keys())
     options: dict[str, Any] = {}
     for text in texts:

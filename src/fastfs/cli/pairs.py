@@ -44,7 +44,9 @@ class PairsOptions(MachineOptions, TableOptions):
     ] = None
 
     def shared_arguments(self) -> dict[str, Any]:
-        """Return the arguments that all functions for pairs share."""
+        """Return the arguments that all functions for pairs share: 1000 pairs and all threads unless options say
+        otherwise.
+        """
         return {
             "n_pairs": self.top or 1000,
             "alpha": self.alpha,
@@ -81,7 +83,7 @@ class TargetOptions:
         ]
 
     def read(self, source: Input, design: DesignOptions, max_memory: str | None) -> Data:
-        """Read the table and the target."""
+        """Read the table, with the columns of --targets and --event as the target, or the labels."""
         return read_input(
             source,
             [*design.annotation_columns(), *([self.event] if self.event else [])],
@@ -128,7 +130,7 @@ class KindOptions(TargetOptions):
     ] = None
 
     def needs(self, source: Input) -> list[Needs]:
-        """Return the conditions under which the options have an effect."""
+        """Return the conditions under which the options have an effect; raise ValueError for an unknown --kind."""
         if self.kind not in ("correlation", "interaction"):
             raise ValueError(f"--kind must be correlation or interaction; got '{self.kind}'")
         is_interaction = self.kind == "interaction"
@@ -261,7 +263,7 @@ def _require_effects(source: Input, design: DesignOptions, options: PairsOptions
 
 
 def _pair_columns(result: PairsResult, data: Data) -> dict[str, list[Any]]:
-    """Return the pairs as columns of a table."""
+    """Return the pairs as columns of a table: rank, names, numbers and the values of each."""
     names = data.table.feature_names
     a, b = result.pairs.T.tolist()
     return {
@@ -275,7 +277,9 @@ def _pair_columns(result: PairsResult, data: Data) -> dict[str, list[Any]]:
 
 
 def _about(method: str, result: PairsResult, data: Data, alpha: float | None) -> dict[str, Any]:
-    """Return the entries of the JSON file about a search for pairs: its test, its data and its numbers."""
+    """Return the entries of the JSON file about a search for pairs: its test, its data, its numbers and those of its
+    kind.
+    """
     entries = {
         "method": method,
         **entries_of_test(result),

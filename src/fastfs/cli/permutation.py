@@ -94,7 +94,11 @@ class PermutationOptions:
         return as_number_or_auto(self.permutations)
 
     def check_method(self, method: Method, has_targets: bool, has_weights: bool) -> None:
-        """Raise ValueError, before any work, for values and tests that don't suit the method."""
+        """Raise ValueError, before any work, for values and tests that don't suit the method.
+
+        Without a test, only the values are checked. It takes no weights, and of a method that selects neither targets
+        nor z ranks.
+        """
         for option, value in (("--statistic", self.statistic), ("--rank-by", self.rank_by)):
             if value not in (None, "z", "score"):
                 raise ValueError(f"{option} must be z or score; got '{value}'")
@@ -119,7 +123,10 @@ class PermutationOptions:
         return number_members(read_gmt(self.feature_groups), table.feature_names)
 
     def test(self, selector: Any, table: Table, design: DesignOptions, report: Any) -> "Test | None":
-        """Return the permutation test of a fitted estimator's scores; None for --permutations 0."""
+        """Return the permutation test of a fitted estimator's scores; None for --permutations 0.
+
+        Features are ranked by z with --rank-by z, else as they were.
+        """
         if self.number == 0:
             return None
         from sklearn.base import clone
@@ -166,7 +173,7 @@ class Test:
         return self.ranking == "z"
 
     def about(self) -> dict[str, Any]:
-        """Return the entries of the JSON file."""
+        """Return the entries of the JSON file about the test, with alpha and groups of features if there are any."""
         result = self.result
         return {
             "statistic": self.statistic,
@@ -179,7 +186,9 @@ class Test:
         }
 
     def summary(self) -> str:
-        """Describe the test as a part of a sentence."""
+        """Describe the test as a part of a sentence, with the number of features up to alpha, and the best group, if
+        any.
+        """
         n_kept = np.count_nonzero(self.result.pvalues_max <= (self.alpha or 0))
         said = summary(self.result) + ("" if self.alpha is None else f"; pvalue_max <= {self.alpha:g} for {n_kept}")
         if (groups := self.result.feature_groups) is None:
@@ -195,7 +204,7 @@ def check_alpha(alpha: float | None) -> None:
 
 
 def as_number_or_auto(permutations: str) -> int | str:
-    """Return the value of --permutations as a number or "auto"; 0: no test."""
+    """Return the value of --permutations as a number (0: no test) or "auto"; raise ValueError for others."""
     if permutations == "auto":
         return permutations
     try:

@@ -32,8 +32,9 @@ def ranking(
     *,
     to_read: bool = False,
 ) -> dict[str, list[Any]]:
-    """Return the best features as columns, with their directions in the data.
+    """Return the best features as columns, with their directions in the data; of clumps, the leads only.
 
+    A test adds p-values, and keeps those up to its alpha; a selection, rounds and more than two classes add columns.
     `to_read` sums up the columns of single classes and of directions for the terminal.
     """
     ranks = ranks_of(selector, test)
@@ -76,7 +77,9 @@ def ranking(
 
 
 def _directions(data: Table | None, order: Integers) -> dict[str, list[Any]]:
-    """Return the directions of some features as columns, if the table is in memory and has one target without times."""
+    """Return the directions of some features as columns, if the table is in memory and has one target without times.
+    Otherwise it is empty.
+    """
     if data is None or not len(order) or as_stream(data.X) is not None:
         return {}
     if data.y.dtype.names or (data.y.ndim == 2 and data.y.shape[1] > 1):

@@ -199,7 +199,9 @@ def _of_command(command: Any, output: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def _of_parameter(name: str, parameter: inspect.Parameter) -> dict[str, Any]:
-    """Return the schema of an option, or of an argument, which has no flags."""
+    """Return the schema of an option, or of an argument, which has no flags: its type, bound, default, help and
+    panel.
+    """
     kind, about = get_args(parameter.annotation)
     kinds = [one for one in get_args(kind) if one is not type(None)] if isinstance(kind, UnionType) else [kind]
     is_list = get_origin(kinds[0]) is list

@@ -218,7 +218,9 @@ def score(
 
 
 def _say_next(arguments: Sequence[str], most: int, test: Test | None, data: Data) -> None:
-    """Say how much of the ranking the terminal shows, where it can be cut, and the command that tells more."""
+    """Say how much of the ranking the terminal shows, and the next command: for p-values, to cut there, or to
+    assess.
+    """
     n_features = data.table.X.shape[1]
     shown = f"The table has the best {min(most, n_features)} of {n_features} features"
     command = shlex.join(["fastfs", *arguments])
@@ -247,7 +249,7 @@ def as_words(data: Data) -> list[str]:
 
 
 def _parameters_from_table(selector: Any, data: Data) -> dict[str, Any]:
-    """Return the parameters that depend on the table: numbers of named columns, and the type of the target."""
+    """Return the parameters that depend on the table: numbers of named columns, and the type of an "auto" target."""
     params, parameters = selector.get_params(), {}
     known = data.table.feature_names
     for f in FLAGS:
@@ -309,7 +311,11 @@ def _check_outputs(source: Input, output: Output) -> None:
 
 
 def check_files(source: Input, endings: Sequence[tuple[Path | None, Collection[str]]]) -> None:
-    """Refuse output files with a wrong ending, input files, and files that need a package that is missing."""
+    """Raise ValueError for output files with a wrong ending or that are inputs, ModuleNotFoundError if a package is
+    missing.
+
+    Parquet needs pyarrow, and a picture matplotlib.
+    """
     read = (source.file, source.labels, source.covar, source.feature_names)
     inputs = [io.resolved(path) for path in read if path is not None]
     written = [(target, understood) for target, understood in endings if target is not None]
@@ -330,7 +336,10 @@ def _words(fact: str) -> str:
 
 
 def _target_columns(method: Method, source: Input, samples: SampleOptions) -> list[str]:
-    """Return the columns of --targets, or none for labels; refuse what the method does not explain."""
+    """Return the columns of --targets; none for labels or --targets-mod.
+
+    Raise ValueError for a target that the method does not explain, or for two targets.
+    """
     if not samples.explains_numbers:
         if not method.classes:
             raise ValueError(f"--method {method.word} explains numbers: give --targets instead of --label")
@@ -355,7 +364,9 @@ def read_input(
 ) -> Data:
     """Return the table, with these columns as targets if there are any; annotations aren't features.
 
-    `of_numbers` ends the error about a label that holds numbers: default, the methods of `fastfs score` for them.
+    Keep the classes of --classes. `targets_mod` is a modality with the targets, and `event` makes the target times.
+    `of_numbers` ends the error about a label that holds numbers: default, the methods of `fastfs score` for them. Raise
+    ValueError for --min-class with targets.
     """
     if (targets or targets_mod) and source.min_class:
         option = "--targets" if targets else "--targets-mod"

@@ -65,7 +65,7 @@ def draw_ranking(
     source: str,
     test: Test | None,
 ) -> None:
-    """Draw the ranking as bars, and next to it the picture of the method, if it has one."""
+    """Draw the ranking as bars, by z if the test says so, and next to it the picture of the method, if it has one."""
     from matplotlib.figure import Figure
 
     from fastfs import pl

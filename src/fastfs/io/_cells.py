@@ -95,7 +95,11 @@ def with_points(cells: list[str], decimal: str | None) -> list[str]:
 
 
 def _advice(column: str, cell: str, is_first: bool) -> list[str | Parameter]:
-    """Return how to mend a cell that is not a number: decimal commas, marks between thousands, names."""
+    """Return how to mend a cell that is not a number: decimal commas, marks between thousands, too large numbers,
+    names.
+
+    In the first column it advises to leave out names of samples.
+    """
     comma, thousands = Parameter("decimal", ","), Parameter("thousands", ",")
     cell = cell.strip()
     if re.fullmatch(r"[-+]?[\d.]+(e[-+]?\d+)?", cell, re.IGNORECASE) and cell.count(".") < 2:
@@ -174,7 +178,7 @@ class SampleColumn:
         return np.array([_is_missing(cell) or cell in self.missing_codes for cell in self.cells], bool)
 
     def require_no_missing(self) -> None:
-        """Raise an error that names the first sample with a missing cell."""
+        """Raise TableError that names the first sample with a missing cell, and counts the others, if there are any."""
         missing = np.flatnonzero(self.is_missing())
         if len(missing):
             sample = int(missing[0])

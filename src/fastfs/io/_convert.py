@@ -22,7 +22,7 @@ def write_by_rows(path: Path, out: Path, max_memory: int, report: Progress | Non
     """Write a copy of an H5AD file that stores X by columns (CSC), with X by rows (CSR).
 
     `out` has `obs`, `var`, `uns`, `obsm` and `varm`; layers and `raw` are left out. The rows of a pass over X are those
-    that fit a quarter of `max_memory`.
+    that fit a quarter of `max_memory`. Raise ValueError if the file has no X, or one that isn't CSC.
     """
     with open_hdf5(path) as file, _new(out) as (disk, to):
         X = file.get("X")
@@ -112,7 +112,10 @@ def _entries_by_row(X: Any, begin: int, end: int) -> dict[str, np.ndarray]:
 
 
 def write_h5ad(table: Table, label: str | None, out: Path) -> None:
-    """Write a table with its labels, if it has any, and annotations in `obs`, under the names of the samples."""
+    """Write a table with its labels, if `label` names them, and annotations in `obs`, under the names of the samples.
+
+    Samples with missing or repeated names are numbered.
+    """
     import pandas
     from anndata import AnnData
     from anndata.io import write_elem

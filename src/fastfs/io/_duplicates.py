@@ -15,7 +15,11 @@ from fastfs.io._layout import Content
 
 
 def unique_features(content: Content, how: str, path: Path) -> Content:
-    """Return features with different names: numbered, made one, or an error."""
+    """Return features with different names: numbered ("suffix"), made one ("first", "mean", "max"), or TableError
+    ("error").
+
+    Genotypes, and tables on disk, can only be numbered or keep the first.
+    """
     names = content.feature_names
     counts = Counter(names)
     if len(counts) == len(names):
