@@ -129,7 +129,10 @@ class TileKernel:
     """
 
     def __init__(self, function: Callable[..., Any], tile: bool = False) -> None:
-        """Store a function of distances or, with `tile`, of tiles; raise TypeError unless it takes their arguments."""
+        """Store a function of distances, with norms if it takes four arguments, or of tiles with `tile`.
+
+        Raise TypeError unless it is a Python function with such arguments.
+        """
         python = getattr(function, "py_func", function)  # of one that is jitted already
         if not inspect.isfunction(python):
             raise TypeError(f"a kernel must be a Python function; got {function!r}")

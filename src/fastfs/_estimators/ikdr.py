@@ -182,6 +182,8 @@ class IKDR(KernelFields, IKDRFields, _Resources, _Selector):
     def fit(self, X: Any, y: Any) -> "IKDR":
         """Fit the embedding of the samples, and the weights of the features.
 
+        With `n_rows`, only these drawn rows are fitted, and `rows_` is set to their numbers.
+
         Parameters
         ----------
         X : array-like, DataFrame or sparse of shape (n_samples, n_features)

@@ -37,8 +37,8 @@ def _open_zarr(path: Path, _: ExitStack) -> Any:
 def _read_anndata(path: Path, wanted: Wanted, kind: str, open_store: Callable[[Path, ExitStack], Any]) -> Content:
     """Open a store, and read names, wanted columns of obs, and X or a layer, which stays on disk if it is large.
 
-    An H5MU file gives one modality, with the annotations that all share. Raise TableError for `transpose`, an unknown
-    layer or column, or no X or samples, and ValueError for a damaged or old file.
+    An H5MU file gives one modality, with the annotations that all share. Raise ValueError for `transpose`, an unknown
+    layer or column, no X or samples, and a damaged or old file.
     """
     from anndata.io import read_elem  # first: if other packages are missing, too, it's anndata that the user installs
 
@@ -88,10 +88,10 @@ def _read_anndata(path: Path, wanted: Wanted, kind: str, open_store: Callable[[P
 
 
 def _modality(store: Any, names: list[str], wanted: Wanted, path: Path) -> tuple[Any, Any]:
-    """Return the group of modality `wanted.mod`, and that of annotations which all share; raise TableError if it is
+    """Return the group of modality `wanted.mod`, and that of annotations which all share; raise ValueError if it is
     unknown or None.
 
-    `names` are those at the top of the file, which must have "mod" and "obs" (ValueError).
+    `names` are those at the top of the file, which must have "mod" and "obs".
     """
     if "mod" not in names or "obs" not in names:
         raise ValueError(f"'{path}' isn't an H5MU file: it has no '{'obs' if 'mod' in names else 'mod'}'")
@@ -125,7 +125,7 @@ def _join_annotations(obs: Any, common: Any) -> Any:
 def _read_sample_columns(obs: Any, wanted: Wanted, path: Path) -> dict[str, SampleColumn]:
     """Return the labels and annotations of obs by name, with missing values as None.
 
-    Raise TableError if the label isn't chosen or a column is missing, ValueError if it repeats.
+    Raise ValueError if no label is chosen, or a column is missing or repeats.
     """
     columns = [str(name) for name in obs.columns]
     if wanted.has_labels and wanted.label is None:

@@ -66,7 +66,10 @@ def _merged_dense(X: Array, groups: Integers, firsts: Integers, how: str) -> Arr
 
 
 def _merged_sparse(X: Any, groups: Integers, firsts: Integers, how: str) -> Any:
-    """Return sparse X with one column per group: the mean or the maximum of its columns, if it has several."""
+    """Return sparse X with one column per group: the mean or the maximum of its columns, if it has several.
+
+    The format stays.
+    """
     from scipy.sparse import csc_array, hstack
 
     columns_of_X = X.tocsc()

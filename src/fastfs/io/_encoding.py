@@ -21,7 +21,11 @@ _BEGINNING = 4096
 
 
 def encoding_of(path: Path, given: str | None, budget: int | None) -> str:
-    """Return the encoding of a file of text: by its mark, UTF-8 if it's valid, or else the given one."""
+    """Return the encoding of a file of text: by its mark, UTF-8 if it's valid, or else the given one.
+
+    Without a given one it is UTF-8, which isn't checked. Raise TableError for an unknown encoding, and for text that
+    looks like UTF-16 without a mark if none is given.
+    """
     with open_expanded(path, budget) as file:
         beginning = file.read(_BEGINNING)
         marked = next((name for mark, name in _BY_MARK.items() if beginning.startswith(mark)), None)
@@ -56,7 +60,7 @@ def encoding_of(path: Path, given: str | None, budget: int | None) -> str:
 
 
 def require_no_mark(path: Path, given: str) -> None:
-    """Raise an error if a file begins with the mark of another encoding than the given one."""
+    """Raise TableError if a file begins with the mark of another encoding than the given one."""
     with open_expanded(path, None) as file:
         beginning = file.read(4)
     marked = next((name for mark, name in _BY_MARK.items() if beginning.startswith(mark)), None)
@@ -71,7 +75,9 @@ def require_no_mark(path: Path, given: str) -> None:
 
 
 def _utf_16(beginning: bytes) -> str | None:
-    """Return the form of UTF-16 that text without a mark has: every other byte of Latin letters is 0."""
+    """Return the form of UTF-16 that text without a mark has: every other byte of Latin letters is 0. Otherwise return
+    None.
+    """
     low, high = beginning[::2], beginning[1::2]
     if len(high) < 2 or b"\0" not in beginning:
         return None

@@ -16,7 +16,11 @@ _MISSING = "-666"
 
 
 def read_gct(path: Path, wanted: Wanted) -> Content:
-    """Read a GCT file of version 1.2 or 1.3: features in rows, annotations of samples above them."""
+    """Read a GCT file of version 1.2 or 1.3: features in rows, annotations of samples above them.
+
+    Columns about features are skipped. Raise ValueError for another version, sizes that don't fit, `transpose` or an
+    unknown annotation.
+    """
     require_no_transpose(wanted, path, _KIND)
     with open_text(path, wanted.text_form) as file:
         lines = (line.rstrip("\r\n").split("\t") for line in file)

@@ -12,7 +12,10 @@ _MAXQUANT = {"Protein IDs", "Majority protein IDs"}
 
 
 def check_known(header: Sequence[str], wanted: Wanted, path: Path) -> None:
-    """Raise an error about a table of another layout than it is read with, which names the options for it."""
+    """Raise TableError about a table of featureCounts, MaxQuant, Olink or DESeq2 that is read in another layout.
+
+    It names the options for this table.
+    """
     names = set(header)
     if wanted.long is not None:
         return

@@ -64,7 +64,8 @@ def read_covariates(
 ) -> tuple[dict[str, SampleColumn], str]:
     """Return covariates of the samples by name, read from a file, and how its lines were matched.
 
-    By default these are all columns but the names of the samples and the label.
+    By default these are all columns but the names of the samples and the label. Raise TableError if they name the
+    label, ValueError if one is unknown or there are none.
     """
     file = _read_sample_file(path, names[0] if names else None, samples, form)
     _require_columns(file, names)
@@ -96,7 +97,10 @@ def _other_columns(file: SampleFile, keys: Sequence[str], samples: Samples) -> l
 def _columns(
     file: SampleFile, names: Sequence[str], lines: Integers, samples: Samples, zeros: Collection[str], decimal: str
 ) -> dict[str, SampleColumn]:
-    """Return columns with a cell for each sample, None if the file has no line for it; in `zeros`, 0 is a value."""
+    """Return columns with a cell for each sample, None if the file has no line for it; in `zeros`, 0 is a value.
+
+    Decimal commas become points. In a file of PLINK, some codes stand for missing values.
+    """
     columns = {}
     for name in dict.fromkeys(names):
         j = file.header.index(name)
@@ -117,7 +121,12 @@ def _has_plink_names(header: Sequence[str]) -> bool:
 
 
 def _read_sample_file(path: Path, label: str | None, samples: Samples, form: TextForm) -> SampleFile:
-    """Read the file; a first line that holds the name of a sample isn't a header."""
+    """Read a file about samples; a first line that holds the name of a sample isn't a header.
+
+    Next to data of PLINK, other files than .csv are divided by white space, with or without a header. A single column
+    has no header unless `label` is its name. Raise an error for an empty file, or several columns without a label among
+    them.
+    """
     is_plink = samples.families is not None and not path.name.lower().endswith((".csv", ".csv.gz"))
     if is_plink:
         rows = _read_spaced(path, form)

@@ -118,7 +118,10 @@ class MaybeDecimalComma(Exception):
 
 
 def not_numeric(error: TableError, cell: str, wanted: Wanted, columns: Sequence[int]) -> Exception:
-    """Return the error about a cell, or one that asks to look for decimal commas first."""
+    """Return the error about a cell, or one that asks to look for decimal commas first.
+
+    With given marks that the cell contradicts, it is one about their option.
+    """
     if wanted.decimal is None and wanted.thousands is None and has_decimal_comma(cell):
         return MaybeDecimalComma(error, columns)
     if wanted.thousands is not None and wanted.thousands in cell and re.search(r"\d", cell):
@@ -144,7 +147,9 @@ def feature_columns(
     """Return the position of the samples' names, if any, and of the features, in a table of samples in rows.
 
     `index` are the columns that hold row names according to the file; `first_cells` reads the first column, to look for
-    the label there; columns of `words` aren't features.
+    the label there; columns of `words` aren't features. `key`, and a first column that is called like row names or
+    ignored, also hold names. Raise ValueError for options of features in rows, no label, an unknown column, or no
+    feature left.
     """
     for name in ("samples", "names_from"):
         if getattr(wanted, name) is not None:
@@ -187,7 +192,8 @@ def sample_columns(
 ) -> tuple[int, list[int], list[str]]:
     """Return the position of the features' names, and positions and names of samples, in a table of features in rows.
 
-    Columns of `words` hold no samples.
+    `names_from` chooses the first, `samples`, such as "LFQ *", the others, where * stands for the name. Columns of
+    `words` hold no samples. Raise ValueError if no label is named, a name is unknown or repeated, or no sample is left.
     """
     if wanted.has_labels and wanted.label is None:
         raise TableError(f"'{path}' needs a label row: choose one with ", Parameter("label"), *OR_LABELS)
@@ -227,7 +233,7 @@ def sample_columns(
 
 
 def check_rows(names: Sequence[str], aside: Collection[str], header: Sequence[str], wanted: Wanted, path: Path) -> None:
-    """Require that the caller's names of rows exist, and that a row is a feature."""
+    """Raise ValueError unless the caller's names of rows exist, and a row is a feature."""
     for name in wanted.aside:
         if name not in aside:
             raise unknown("row", name, [*aside, *names], path)
@@ -265,7 +271,9 @@ def annotation_rows(
 
 
 def chosen_type(available: list[str], what: str, wanted: Wanted, path: Path) -> str:
-    """Return the chosen type of features, or the only one; raise an error if there are several."""
+    """Return the type of features that `mod` names, or the only one; raise ValueError if it is unknown, or there are
+    several.
+    """
     if wanted.mod is None:
         if len(available) > 1:
             choices = f" ({some_of(available)})"
@@ -283,7 +291,9 @@ def features_by_name(names: Sequence[str], ids: Sequence[str]) -> list[str]:
 
 
 def features_of(names: Sequence[str], ignored: Names, path: Path, what: str = "column") -> list[int]:
-    """Return the positions of the features: all that aren't ignored."""
+    """Return the positions of the features: all that aren't ignored; raise ValueError if none is left or a name is
+    unknown.
+    """
     unknown_name = ignored.unused(names)
     if unknown_name is not None:
         raise unknown(what, unknown_name, names, path)
@@ -313,7 +323,10 @@ def without_name(what: str, name: str, lines: Sequence[int], path: Path) -> Tabl
 
 
 def check_names(content: Content, path: Path) -> None:
-    """Raise ValueError for names that no list, picture or search could show."""
+    """Raise ValueError for names that no list, picture or search could show: empty ones, or with null bytes.
+
+    Samples can all be without names.
+    """
     for what, names in (("feature", content.feature_names), ("sample", content.sample_names or [])):
         is_blank = what == "sample" and not any(names)  # a column of blanks isn't one of names
         if not all(names) and not is_blank:

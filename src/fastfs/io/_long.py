@@ -13,7 +13,11 @@ from fastfs.io._text import Rows
 
 
 def read_long(path: Path, wanted: Wanted, header: list[str], rows: Rows) -> Content:
-    """Read a table with a row for each value."""
+    """Read a table with a row for each value, in the columns of samples, features and values that `long` names.
+
+    Missing combinations are NaN; `duplicates` says what becomes of several values for one. Raise ValueError for options
+    of other layouts, unknown columns, values that aren't numbers, and two labels of a sample.
+    """
     columns = [name.strip() for name in (wanted.long or "").split(",")]
     if len(columns) != 3 or len(set(columns)) < 3:
         raise TableError(
@@ -93,7 +97,10 @@ def read_long(path: Path, wanted: Wanted, header: list[str], rows: Rows) -> Cont
 def _pivoted(
     i: np.ndarray, j: np.ndarray, values: np.ndarray, shape: tuple[int, int], how: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return values in their places (NaN where there is none), and the number of values of each place."""
+    """Return values in their places (NaN where there is none), and the number of values of each place.
+
+    Several become their mean or maximum if `how` says so, otherwise the first counts.
+    """
     count = np.zeros(shape, np.int64)
     np.add.at(count, (i, j), 1)
     X = np.full(shape, np.nan)

@@ -21,7 +21,12 @@ _NAMES, _IDS, _CELLS = ("Gene", "var_names"), ("Accession",), ("CellID", "obs_na
 
 
 def read_loom(path: Path, wanted: Wanted) -> Content:
-    """Read a loom file: features in rows, annotations of samples in col_attrs."""
+    """Read a loom file: features in rows, annotations of samples in col_attrs; the matrix or a layer, on disk if it is
+    large.
+
+    Repeated names of features get their ids. Raise ValueError for `transpose`, an unknown layer or attribute, no names,
+    or a damaged file.
+    """
     require_no_transpose(wanted, path, _KIND)
     held = Held(path, wanted.budget)
     with ExitStack() as stack:

@@ -45,7 +45,7 @@ class MatchRule:
     control_is_0: bool = False
 
     def __post_init__(self) -> None:
-        """Raise ValueError for an unknown `match`, or for `by_order` together with a rule for names."""
+        """Raise ValueError for an unknown `match`, TableError for `by_order` together with a rule for names."""
         if self.match is not None and self.match not in _CHANGES:
             raise ValueError(f"match must be {any_of(_CHANGES)}; got '{self.match}'")
         if self.by_order and (self.key is not None or self.match is not None):
@@ -116,7 +116,12 @@ class _Key:
 def match_samples(
     file: SampleFile, samples: Samples, label: str | None, annotations: Sequence[str], rule: MatchRule
 ) -> Matching:
-    """Find the line of each sample; the column of the label is never taken for names."""
+    """Find the line of each sample; the column of the label is never taken for names.
+
+    It goes by order if the rule says so or neither side has names, otherwise by PLINK's identifiers or the column that
+    holds all names. Raise ValueError if several do so in different orders, or none does; with `drop_missing`, some
+    names suffice.
+    """
     if rule.by_order:
         _require_order(file, samples, label)
         return _by_order(file, samples)
@@ -171,7 +176,7 @@ def require_length(n_labels: int, path: Path, samples: Samples, *hint: str | Par
 
 
 def _require_order(file: SampleFile, samples: Samples, label: str | None) -> None:
-    """Raise an error if a column of the file names the samples, but no column does so in the order of its lines."""
+    """Raise TableError if a column of the file names the samples, but no column does so in the order of its lines."""
     if samples.names is None:
         return
     keys = [_Key((name,), file.column(j), list(samples.names)) for j, name in enumerate(file.header) if name != label]
@@ -185,7 +190,10 @@ def _require_order(file: SampleFile, samples: Samples, label: str | None) -> Non
 
 
 def _plink_key(file: SampleFile, samples: Samples, rule: MatchRule) -> _Key | None:
-    """Return PLINK's identifiers if both sides have them."""
+    """Return PLINK's identifiers if both sides have them, and no `key` is chosen; else None.
+
+    They are family and individual, or the individual alone if the families of a side are all 0.
+    """
     if samples.families is None or samples.individuals is None or rule.key is not None:
         return None
     column = {name.lstrip("#").upper(): j for j, name in reversed(list(enumerate(file.header)))}
@@ -206,7 +214,7 @@ def _is_distinct(values: Sequence[str]) -> bool:
 
 
 def _require_no_names(file: SampleFile, samples: Samples, wanted: set[str | None], rule: MatchRule) -> None:
-    """Raise an error if the file has names and the data have none, unless the caller says what to do."""
+    """Raise TableError if the file has names, or the rule a `key`, and the data have none."""
     named = [name for j, name in enumerate(file.header) if name not in wanted and _is_distinct(file.column(j))]
     if rule.key is not None:
         raise TableError(
@@ -236,7 +244,9 @@ def _changed(values: list[str], change: Callable[[str], str] | None) -> list[str
 
 
 def _lines_of(key: _Key, change: Callable[[str], str] | None) -> Integers | None:
-    """Return the line of each sample if the values, after `change`, hold the samples' names uniquely and completely."""
+    """Return the line of each sample if the values, after `change`, hold the samples' names uniquely and completely.
+    Otherwise return None.
+    """
     names, values = _changed(key.names, change), _changed(key.values, change)
     line_of = dict(zip(values, range(len(values)), strict=True))
     if len(line_of) < len(names):
@@ -271,7 +281,10 @@ def _without_fit(
     rule: MatchRule,
     change: Callable[[str], str] | None,
 ) -> Matching:
-    """Match some of the samples if the caller allows that; else raise an error that says why no column fits."""
+    """Match some of the samples if `drop_missing` allows that; else raise TableError that says why no column fits.
+
+    Repeated names, and names that differ by a known change, are errors in any case.
+    """
     key, n_shared = _most_shared_key(keys, change)
     names = _changed(key.names, change)
     if len(set(names)) < len(names):

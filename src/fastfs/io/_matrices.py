@@ -34,7 +34,10 @@ def csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: np.nda
 
 
 def loaded_or_source(stored: Any, wanted: Wanted, path: Path, load: Callable[[Any], Any]) -> Any:
-    """Return the matrix in memory, or a `Source` that reads it from disk if it's too large."""
+    """Return the matrix in memory, or a `Source` that reads it from disk if it's too large.
+
+    Raise MemoryError if what is loaded exceeds the budget.
+    """
     held = Held(path, wanted.budget)
     if not hasattr(stored, "dtype"):
         held.add_stored(stored["indptr"])

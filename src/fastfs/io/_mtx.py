@@ -32,7 +32,10 @@ _REAL_FIELDS = ("real", "double", "integer", "unsigned-integer")
 
 
 def read_mtx(path: Path, wanted: Wanted) -> Content:
-    """Read a MatrixMarket file, with the names of the files next to it."""
+    """Read a MatrixMarket file, with the names of the files next to it; without them features are x0, x1 and so on.
+
+    Raise TableError without a file of labels, or if the number of names doesn't fit.
+    """
     require_labels_file(wanted, path)
     matrix = read_mtx_matrix(path, wanted)
     X = _values(matrix.T if wanted.transpose else matrix, path)
@@ -58,7 +61,10 @@ def read_mtx(path: Path, wanted: Wanted) -> Content:
 
 
 def read_mtx_matrix(path: Path, wanted: Wanted) -> Any:
-    """Return the matrix of a MatrixMarket file as SciPy reads it, sparse or dense, not turned."""
+    """Return the matrix of a MatrixMarket file as SciPy reads it, sparse or dense, not turned.
+
+    Raise ValueError for damaged files, values that aren't real, or too many columns.
+    """
     from scipy.io import mminfo, mmread
 
     held = Held(path, wanted.budget)
@@ -93,7 +99,7 @@ def _values(matrix: Any, path: Path) -> Any:
 
 
 def matrix_in(folder: Path) -> Path | None:
-    """Return the matrix of a folder of 10x's tools; None if it has none; an error if it has several."""
+    """Return the matrix of a folder of 10x's tools; None if it has none. Raise ValueError if it has several."""
     found = sorted(path for path in folder.iterdir() if re.fullmatch(_MATRIX, path.name, re.IGNORECASE))
     if len(found) > 1:
         raise ValueError(
@@ -103,7 +109,11 @@ def matrix_in(folder: Path) -> Path | None:
 
 
 def read_10x_folder(folder: Path, wanted: Wanted) -> Content:
-    """Read the matrix of a folder as 10x's tools write it, with the names of features and cells next to it."""
+    """Read the matrix of a folder as 10x's tools write it, with the names of features and cells next to it.
+
+    Cells can stand in columns or in rows. Of several types of features `mod` chooses one. Raise ValueError for missing
+    files or other sizes, TableError for `transpose` or no file of labels.
+    """
     require_no_transpose(wanted, folder, "folder of 10x Genomics")
     require_labels_file(wanted, folder)
     path = matrix_in(folder)
@@ -165,7 +175,10 @@ class _Guarded(io.RawIOBase):
 
 
 def _beside(path: Path, *names: str) -> Path | None:
-    """Return the file of names next to matrix.mtx, which 10x tools give the same prefix; None if there is none."""
+    """Return the file of names next to matrix.mtx, which 10x tools give the same prefix; None if there is none.
+
+    It can end in .gz; raise ValueError if both are there.
+    """
     prefix = re.fullmatch(_MATRIX, path.name, re.IGNORECASE)
     candidates = [path.with_name(f"{prefix[1]}{name}{gz}") for name in names for gz in ("", ".gz")] if prefix else []
     found = [candidate for candidate in candidates if candidate.is_file()]

@@ -18,7 +18,11 @@ _ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError)
 
 
 def read_npz(path: Path, wanted: Wanted) -> Content:
-    """Read arrays X and y, or the parts of a sparse X, from an NPZ file."""
+    """Read arrays X and y, or the parts of a sparse X (CSR), from an NPZ file.
+
+    It can also hold feature_names, sample_names, and class_names, which y then numbers. Raise ValueError for missing or
+    damaged arrays, Python objects, and shapes that don't fit.
+    """
     if not zipfile.is_zipfile(path):
         raise ValueError(f"'{path}' isn't an NPZ archive: write it with numpy.savez(path, X=X, y=y)")
     try:

@@ -389,7 +389,9 @@ class ReadOptions:
 
 
 def require_type(name: str, value: object, kind: str) -> None:
-    """Raise an error about a value of another type than the kind of an option has."""
+    """Raise TableError about a value of another type than the kind of an option has; None is right for text and
+    paths.
+    """
     if kind in ("names", "repeated"):
         is_right = isinstance(value, Collection) and not isinstance(value, str | bytes)
         is_right = is_right and all(isinstance(one, str) for one in value)  # type: ignore[attr-defined]
@@ -419,7 +421,10 @@ def documented(text: str) -> str | None:
 def takes(
     call_class: Callable[_Arguments, _Call],
 ) -> Callable[[Callable[[_Call], _Result]], Callable[_Arguments, _Result]]:
-    """Return a decorator of a public function, which then takes the fields of a class of `ReadOptions`."""
+    """Return a decorator of a public function, which then takes the fields of a class of `ReadOptions`.
+
+    It also checks names of arguments, and completes the documentation.
+    """
 
     def decorate(function: Callable[[_Call], _Result]) -> Callable[_Arguments, _Result]:
         public = with_fields(function, call_class, inspect.signature(call_class))

@@ -20,7 +20,10 @@ from fastfs.io._layout import Content, Wanted, check_rows, feature_columns, samp
 
 
 def read_parquet(path: Path, wanted: Wanted) -> Content:
-    """Read a Parquet file: samples in rows, or features with transpose."""
+    """Read a Parquet file: samples in rows, or features with transpose; an index of pandas names the rows.
+
+    Raise ValueError for a damaged or empty file, TableError for columns without numbers.
+    """
     import pyarrow.parquet
 
     try:
@@ -68,7 +71,10 @@ def read_parquet(path: Path, wanted: Wanted) -> Content:
 
 
 def _read_parquet_features(path: Path, wanted: Wanted, table: Any, index: list[int]) -> Content:
-    """Read features in rows, samples in columns."""
+    """Read features in rows, samples in columns; labels and annotations are rows, too.
+
+    Raise ValueError if one of these repeats, TableError for values that aren't numbers.
+    """
     header = table.column_names
     names_at, keep, samples = sample_columns(header, index, wanted, path)
     row_names = ["" if name is None else str(name) for name in table.column(names_at).to_pylist()]
@@ -125,7 +131,7 @@ def _dtype_of(table: Any, columns: Sequence[int]) -> type[np.floating]:
 
 
 def _numbers_of_column(column: Any) -> np.ndarray:
-    """Return a column of a Parquet file as numbers; missing values are NaN."""
+    """Return a column of a Parquet file as numbers; missing values are NaN. Text is parsed, and raises NotANumber."""
     import pyarrow
     from pyarrow import types
 

@@ -77,7 +77,11 @@ def read_plink(path: str | os.PathLike[str]) -> Genotypes:
 
 
 def read_bed(path: Path, wanted: Wanted) -> Content:
-    """Read a PLINK file as a table of all samples; a phenotype that is the label marks those without one as dropped."""
+    """Read a .bed with its .fam and .bim as a table of all samples and of the SNPs on the wanted chromosomes.
+
+    The only column about samples is the phenotype; as the label it marks samples without one as dropped. Raise
+    TableError for other columns and for `transpose`.
+    """
     if wanted.transpose:
         raise TableError(f"'{path}' has its samples told apart by .fam: leave out ", Parameter("transpose", True))
     genotypes = open_plink(path, wanted.budget)
@@ -99,7 +103,11 @@ def read_bed(path: Path, wanted: Wanted) -> Content:
 
 
 def read_pgen(path: Path, wanted: Wanted) -> Content:
-    """Read a file of PLINK 2 as a table of all samples; a column of .psam marks those without a value as dropped."""
+    """Read a .pgen with its .psam and .pvar as a table of all samples and of the variants on the wanted chromosomes.
+
+    A column of .psam marks samples without a value as dropped. Raise TableError for unknown columns and for
+    `transpose`, ValueError if pgenlib is missing.
+    """
     require_pgenlib(path)
     if wanted.transpose:
         raise TableError(f"'{path}' has its samples told apart by .psam: leave out ", Parameter("transpose", True))
@@ -126,7 +134,7 @@ def _content(
     families: list[str],
     individuals: list[str],
 ) -> Content:
-    """Return genotypes as a table without the SNPs that are ignored."""
+    """Return genotypes as a table without the SNPs that are ignored; repeated names are made of place and alleles."""
     names = _unique_names(genotypes)
     keep = features_of(names, wanted.ignored, path, "SNP")
     return Content(
@@ -140,7 +148,9 @@ def _content(
 
 
 def _phenotype(texts: list[str], where: str, path: Path, zero_is_known: bool) -> SampleColumn:
-    """Return a column of .fam or .psam as labels: whole numbers, words, or numbers that aren't all whole."""
+    """Return a column of .fam or .psam as labels: whole numbers, words, or numbers that aren't all whole. Raise
+    TableError if no sample has one.
+    """
     codes = missing_codes(texts, where, zero_is_known)
     column = SampleColumn(texts, where, None, codes)
     known = ~column.is_missing()
@@ -164,7 +174,8 @@ def zero_is_a_value(name: str, label: str | None) -> bool:
 def missing_codes(texts: Sequence[str], where: str, zero_is_known: bool) -> tuple[str, ...]:
     """Return the texts that stand for an unknown value by PLINK's conventions, besides NA and nan.
 
-    They are -9, and 0 if all others are 1 and 2 and 0 isn't a control.
+    They are -9, and 0 if all others are 1 and 2 and 0 isn't a control. Raise TableError for 0 and 1 alone, which leave
+    this open.
     """
     values = set(texts).difference(_UNKNOWN, ("-9", "-9.0"))
     if zero_is_known or not values or not values <= {"0", "1", "2"}:
@@ -182,7 +193,10 @@ _LETTERS = {"23": "X", "24": "Y", "25": "XY", "26": "MT", "M": "MT"}
 
 
 def _find_snps_on_chromosomes(chromosome: np.ndarray, wanted: Wanted, path: Path) -> np.ndarray:
-    """Return the positions of the SNPs on the chromosomes that are wanted."""
+    """Return the positions of the SNPs on the chromosomes that are wanted (default: all) and not left out.
+
+    Names such as chr1 and 1, or X and 23, are equal. Raise ValueError for an unknown one, or if no SNP is left.
+    """
 
     def without_prefix(name: str) -> str:
         name = name.upper().removeprefix("CHR")

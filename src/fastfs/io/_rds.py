@@ -39,7 +39,10 @@ _DATES = ("Date", "POSIXct", "POSIXlt", "difftime")
 
 
 def read_rds(path: Path, wanted: Wanted) -> Content:
-    """Read a data frame, a matrix or an experiment of Bioconductor."""
+    """Read a data frame, a matrix or an experiment of Bioconductor; features in rows with transpose.
+
+    Raise ValueError for other objects, or columns that don't fit, and TableError for a `layer` without an experiment.
+    """
     parsed = _parse_rds(path, wanted.budget)
     if _has(parsed, "assays", "colData"):
         return _read_experiment(path, wanted, parsed)
@@ -71,7 +74,10 @@ def read_rds(path: Path, wanted: Wanted) -> Content:
 
 
 def _parse_rds(path: Path, budget: int | None) -> dict[str, Any]:
-    """Return the object of the file as rds2py gives it: type, data, attributes, and the class of S4 objects."""
+    """Return the object of the file, expanded, as rds2py gives it: type, data, attributes, and the class of S4 objects.
+
+    Raise ValueError for a file of save(), text, or a cut-off file.
+    """
     with contextlib.redirect_stdout(io.StringIO()):  # it prints which of its optional packages are missing
         from rds2py import parse_rds
 
@@ -134,7 +140,9 @@ def _numbers(parsed: dict[str, Any]) -> np.ndarray:
 
 
 def _cells(parsed: dict[str, Any], where: str) -> list[Any]:
-    """Return a column's cells; missing ones are None."""
+    """Return a column's cells: text, numbers, or the levels of a factor; missing ones are None. Raise ValueError for
+    others.
+    """
     if "factor" in _classes(parsed):
         levels = _strings(_attribute(parsed, "levels")) or []
         codes = _numbers(parsed)
@@ -149,7 +157,10 @@ def _cells(parsed: dict[str, Any], where: str) -> list[Any]:
 
 
 def _matrix(parsed: dict[str, Any], what: str) -> tuple[Any, list[str] | None, list[str] | None]:
-    """Return a matrix, and the names of its rows and columns."""
+    """Return a matrix, dense or sparse, and the names of its rows and columns, if it has any.
+
+    Raise ValueError, which calls it `what`, for other objects and values.
+    """
     from scipy import sparse
 
     form = re.fullmatch(r"[dl]g([CRT])Matrix", parsed.get("class_name") or "")
@@ -179,7 +190,11 @@ def _matrix(parsed: dict[str, Any], what: str) -> tuple[Any, list[str] | None, l
 
 
 def _read_experiment(path: Path, wanted: Wanted, parsed: dict[str, Any]) -> Content:
-    """Read an assay of an experiment, which has features in rows, and columns of its colData."""
+    """Read an assay of an experiment, which has features in rows, and columns of its colData.
+
+    It is the first one, or `layer`. Raise ValueError for an unknown assay or column, no label, `transpose`, or a
+    damaged object.
+    """
     require_no_transpose(wanted, path, "experiment of Bioconductor")
     with damage_of(path, "RDS file"):
         stored = _attribute(parsed, "assays", "data", "listData")
@@ -239,7 +254,7 @@ class _Frame:
         return np.column_stack([self._numbers(j) for j in chosen])
 
     def _numbers(self, j: int) -> np.ndarray:
-        """Return column j as float64; raise an error that names the column if it holds anything else."""
+        """Return column j as float64, text parsed; raise TableError that names the column if it holds anything else."""
         column, name = self._columns[j], self._header[j]
         kind = _classes(column)[0]
         if "class" not in (column.get("attributes") or {}) and column["type"] in _NUMERIC:
@@ -275,7 +290,9 @@ class _Table(NamedTuple):
 
 
 def _read_table_of_samples(path: Path, wanted: Wanted, table: _Table) -> Content:
-    """Read a table with samples in rows."""
+    """Read a table with samples in rows; labels and annotations are columns. Raise ValueError if it has no columns or
+    rows.
+    """
     header = table.with_names()
     if not header:
         raise ValueError(f"'{path}' must be a table with columns; got none")

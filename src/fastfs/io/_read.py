@@ -183,7 +183,9 @@ def read_table(call: _Call) -> Table:
 def _read(path: Path, call: _Call) -> Table:
     """Return the table of a file with labels, annotations and covariates, which other files can hold.
 
-    Samples without one of these are left out with `drop_missing`, otherwise an error.
+    Samples without one of these are left out with `drop_missing`, otherwise an error; small classes are left out with
+    `min_class`. Targets can come from a second modality, for the samples that both have. Raise TableError for options
+    without the file that they are about.
     """
     reader = _reader(path, call)
     rule = MatchRule(call.key, call.by_order, call.match, call.drop_missing, call.control_is_0)
@@ -245,7 +247,7 @@ def _read(path: Path, call: _Call) -> Table:
 
 
 def _require_two_modalities(path: Path, call: _Call, reader: _Reader) -> None:
-    """Refuse a modality of targets where there is none, or besides a label."""
+    """Raise TableError for a modality of targets in another format, equal to `mod`, or besides a label."""
     of_targets = Parameter("targets_mod")
     if reader is not read_h5mu:
         raise TableError(of_targets, f" is for files that end in .h5mu: leave it out for '{path}'")
@@ -259,7 +261,10 @@ def _require_two_modalities(path: Path, call: _Call, reader: _Reader) -> None:
 def _read_targets(
     path: Path, call: _Call, reader: _Reader, names: Sequence[str], kept: Integers
 ) -> tuple[Integers, Floats, tuple[str, ...]]:
-    """Return those of the kept samples that the modality of the targets has, their targets, and their names."""
+    """Return those of the kept samples that the modality of the targets has, their targets, and their names.
+
+    Raise ValueError if it has none.
+    """
     options = replace(call, mod=call.targets_mod, layer=None, ignore=(), annotations=())
     content = _content(path, _wanted(path, options, reader, None, (), False), reader)
     rows = {name: i for i, name in enumerate(content.sample_names or [])}
@@ -285,7 +290,10 @@ def read_unlabelled(path: str | os.PathLike[str], options: ReadOptions) -> Table
 
 @contextmanager
 def _readable(given: str | os.PathLike[str], format_name: str | None) -> Iterator[Path]:
-    """Yield the path to read: of standard input (-) a temporary file, which errors call so."""
+    """Yield the path to read: of standard input (-) a temporary file, which errors call so.
+
+    Raise TableError if its format is missing, or one that can't be a stream.
+    """
     path = Path(given)
     if str(path) != "-":
         yield path
@@ -307,7 +315,11 @@ def _readable(given: str | os.PathLike[str], format_name: str | None) -> Iterato
 
 
 def _reader(path: Path, options: ReadOptions) -> _Reader:
-    """Return the reader of a file, after checks of the files and of the options that its format takes."""
+    """Return the reader of a file by `format`, its ending, or as a folder of 10x's tools; check files and options
+    before.
+
+    Raise ValueError if none is known or a file is missing, TableError if an option is for other formats.
+    """
     is_folder = path.is_dir() and options.format is None and matrix_in(path) is not None
     for source in (*([] if is_folder else [path]), options.labels, options.covar, options.feature_names):
         if source is not None:
@@ -343,7 +355,7 @@ _OF_OTHER_ENDINGS = {
 
 
 def _require_format(path: Path, reader: _Reader, options: ReadOptions) -> None:
-    """Refuse options that are for other formats."""
+    """Raise TableError for options that are for other formats, unless a file of labels needs them."""
     others = [Path(source) for source in (options.labels, options.covar) if source is not None]
     has_text, has_sheet = bool(others), is_sheet(path) if options.format is None else options.format == "xlsx"
     if options.sheet is not None and reader is read_text and not has_sheet:
@@ -394,7 +406,11 @@ def _content(path: Path, wanted: Wanted, reader: _Reader) -> Content:
 
 
 def _kept(columns: dict[str, SampleColumn], n_samples: int, rule: MatchRule, path: Path) -> Integers:
-    """Return the samples that have a value in all columns; others are an error, unless they may be left out."""
+    """Return the samples that have a value in all columns; others are left out with `drop_missing`, or by codes, with a
+    warning.
+
+    Otherwise they are an error. Raise ValueError if none is left.
+    """
     is_kept = np.ones(n_samples, bool)
     for name, column in columns.items():
         missing = column.is_missing()

@@ -17,7 +17,11 @@ _MOST_LISTED = 12
 
 
 def read_series_matrix(path: Path, wanted: Wanted) -> Content:
-    """Read a series matrix of GEO: features in rows, annotations of samples in the lines above the table."""
+    """Read a series matrix of GEO: features in rows, annotations of samples in the lines above the table.
+
+    Raise ValueError for a file of another kind, damaged, of several platforms or without values, for `transpose`, and
+    for an unknown annotation.
+    """
     require_no_transpose(wanted, path, _KIND)
     with open_text(path, wanted.text_form) as file:
         lines = ([_unquoted(cell) for cell in cells] for cells in _joined(file, path))
@@ -63,7 +67,10 @@ def read_series_matrix(path: Path, wanted: Wanted) -> Content:
 
 
 def _joined(file: Text, path: Path) -> Iterator[list[str]]:
-    """Yield the cells of each row; a cell in quotes can hold ends of lines, which become spaces."""
+    """Yield the cells of each row; a cell in quotes can hold ends of lines, which become spaces.
+
+    A line that begins with ! ends a quote, too; raise ValueError for one that doesn't close.
+    """
     lines = (line.rstrip("\r\n") for line in file)
     line = next(lines, None)
     while line is not None:
@@ -96,7 +103,8 @@ def _require_one_platform(fields: list[tuple[str, list[str]]], path: Path) -> No
 def _annotations(fields: list[tuple[str, list[str]]], n_samples: int) -> dict[str, list[str]]:
     """Return the annotations of the samples by name (of a characteristic: tissue, age, ...); "" if missing.
 
-    The lines of characteristics don't correspond between samples: if a sample lacks one, the next ones move up.
+    The lines of characteristics don't correspond between samples: if a sample lacks one, the next ones move up. A name
+    that comes again in a sample is numbered, and one of another channel ends in ":ch2".
     """
     about: dict[str, list[str]] = {}
     seen: list[dict[str, str]] = [{} for _ in range(n_samples)]

@@ -24,7 +24,8 @@ def open_sheet(
 ) -> Iterator[Iterator[tuple[int, list[str]]]]:
     """Yield an iterator of the rows of a sheet as text, each with its number; blank rows have no cells.
 
-    Cells that hold numbers are written with the decimal mark of the cells that hold text.
+    Cells that hold numbers are written with the decimal mark of the cells that hold text. Raise ValueError for an
+    unknown sheet, several and none chosen by `option`, or a damaged file.
     """
     from openpyxl import load_workbook
 
@@ -79,7 +80,10 @@ def _check_size(path: Path, held: Held) -> None:
 
 
 def _rows(sheet: Any, formulas: Any, path: Path, decimal: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number (from 1) and the cells of each row as text; raise an error for a formula without a value."""
+    """Yield the number (from 1) and the cells of each row as text; raise an error for a formula without a value.
+
+    Empty cells behind the first row's last one are cut off, and shorter rows are filled up.
+    """
     width = 0
     with damage_of(path, "Excel file"):
         sources = repeat(()) if formulas is None else formulas.iter_rows(values_only=True)

@@ -62,7 +62,10 @@ class Table(Brief):
 
 
 def keep_classes(table: Table, classes: Sequence[str]) -> Table:
-    """Return the samples of `table` that have one of the labels `classes`."""
+    """Return the samples of `table` that have one of the labels `classes`, which can also be numbers of equal value.
+
+    Raise ValueError for a label that no sample has.
+    """
     labels = np.array([_class_name(label) for label in table.y])
     present = np.unique(labels).tolist()
     # Numbers, and labels that read as numbers, are found by value too: 1 and 1.0 are one class.
@@ -75,7 +78,10 @@ def keep_classes(table: Table, classes: Sequence[str]) -> Table:
 
 
 def drop_small_classes(table: Table, n: int) -> Table:
-    """Return the samples of `table` in classes with `n` samples or more, and warn of the others."""
+    """Return the samples of `table` in classes with `n` samples or more, and warn of the others.
+
+    Raise TableError if no class is left.
+    """
     classes, counts = np.unique(table.y, return_counts=True)
     small = [(str(name), int(count)) for name, count in zip(classes.tolist(), counts, strict=True) if count < n]
     if not small:
@@ -116,7 +122,8 @@ def _as_number(name: str) -> float | str:
 def take_targets(table: Table, names: Sequence[str]) -> Table:
     """Make y the numbers of some columns: of the one that was read as the label, and of others, which leave X.
 
-    `table` was read with the first of the names as its label.
+    `table` was read with the first of the names as its label. Raise ValueError if that one isn't numbers, another is
+    missing, or a name repeats.
     """
     if len(set(names)) < len(names):
         raise ValueError(f"targets must be different columns; got {', '.join(names)}")

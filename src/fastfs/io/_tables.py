@@ -38,7 +38,10 @@ from fastfs.io._text import Rows, open_table, stripped
 
 
 def read_text(path: Path, wanted: Wanted) -> Content:
-    """Read a text table or a sheet; decimal commas are found if no cell contradicts them."""
+    """Read a text table or a sheet; decimal commas are found, with a warning, if no cell contradicts them.
+
+    Also warn of names of features that look like dates.
+    """
     try:
         content = _read_marked(path, wanted)
     except MaybeDecimalComma as maybe:
@@ -72,7 +75,10 @@ def _warn_of_dates(names: Sequence[str], path: Path) -> None:
 
 
 def _read_marked(path: Path, wanted: Wanted) -> Content:
-    """Read a text table or a sheet in the layout and with the marks of `wanted`: long, features or samples in rows."""
+    """Read a text table or a sheet in the layout and with the marks of `wanted`: long, features or samples in rows.
+
+    With `numbers_only`, columns that hold a word are left out.
+    """
     what = "features" if wanted.transpose else "samples"
     words: set[int] = set()
     if wanted.numbers_only:
@@ -107,7 +113,10 @@ def _all_have_decimal_commas(path: Path, wanted: Wanted, columns: Sequence[int])
 
 
 def _columns_of_words(header: Sequence[str], rows: Iterable[list[str]], wanted: Wanted, path: Path) -> set[int]:
-    """Return the columns with a cell that isn't a number, and warn of those that nothing else leaves out."""
+    """Return the columns with a cell that isn't a number, and warn of those that have a name.
+
+    The label, annotations, names of features and ignored columns aren't looked at.
+    """
     names_at = header.index(wanted.names_from) if wanted.names_from in header else 0
     not_features = {*wanted.aside, wanted.key, *([header[names_at]] if wanted.transpose else [])}
     numeric = [j for j, name in enumerate(header) if name not in not_features and name not in wanted.ignored]
@@ -138,7 +147,10 @@ def _is_word(cell: str, wanted: Wanted) -> bool:
 def _read_samples_in_rows(
     path: Path, wanted: Wanted, header: list[str], rows: "Rows", words: Collection[int] = ()
 ) -> Content:
-    """Read samples in rows, features in columns."""
+    """Read samples in rows, features in columns; labels and annotations are columns.
+
+    Raise TableError for a cell that isn't a number, or if some samples only have a name.
+    """
     names_at, keep = feature_columns(header, [], wanted, path, lambda: (row[0].strip() for row in rows), words)
     pick = itemgetter(*keep, keep[0])  # one more, because a single one would not come as a tuple
     aside: dict[str, list[str]] = {name: [] for name in wanted.aside}
@@ -176,7 +188,11 @@ def _read_samples_in_rows(
 def read_features(
     path: Path, wanted: Wanted, header: list[str], rows: Iterable[Sequence[str]], words: Collection[int] = ()
 ) -> Content:
-    """Read features in rows, samples in columns."""
+    """Read features in rows, samples in columns; labels and annotations are rows.
+
+    Raise ValueError for a cell that isn't a number, a feature without a name, and a row of labels that is missing or
+    repeats.
+    """
     names_at, keep, sample_names = sample_columns(header, [], wanted, path, words)
     pick = itemgetter(*keep, keep[0])
 

@@ -25,7 +25,11 @@ _KIND = "HDF5 file of 10x Genomics"
 
 
 def read_10x(path: Path, wanted: Wanted) -> Content:
-    """Read a feature-barcode matrix of 10x Genomics, with features of the wanted type."""
+    """Read a feature-barcode matrix of 10x Genomics, with features of the wanted type, or genome in old files.
+
+    It stays on disk if it is large. Raise ValueError for `transpose`, no file of labels, an unknown type, and other or
+    damaged files.
+    """
     require_no_transpose(wanted, path, _KIND)
     require_labels_file(wanted, path)
     held = Held(path, wanted.budget)

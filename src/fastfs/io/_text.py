@@ -65,7 +65,11 @@ class Rows:
 
 @contextmanager
 def open_table(path: Path, what: str, form: TextForm) -> Iterator[tuple[list[str], Rows]]:
-    """Yield the names in the first line, and an iterator of the rows below it, which hold `what`."""
+    """Yield the names in the first line, and an iterator of the rows below it, which hold `what`.
+
+    If they make one column, another separator is looked for. R leaves the name of the row names out: an empty name is
+    added. Raise ValueError for a blank header or no rows, TableError for lines of comments in front.
+    """
     with _open_rows(path, form) as (numbered, again):
         header = stripped(next(numbered, (0, []))[1])
         if not any(header):
@@ -90,7 +94,9 @@ def open_table(path: Path, what: str, form: TextForm) -> Iterator[tuple[list[str
 
 
 def _checked_rows(rows: Iterable[tuple[int, list[str]]], header: Sequence[str], path: Path) -> _Numbered:
-    """Yield the cells of each row; refuse rows of another length than the header's, and values without a name."""
+    """Yield the cells of each row; raise ValueError for another length than the header's, and for values without a
+    name.
+    """
     # An empty name is allowed for row names in front, and for the empty column behind a final separator.
     unnamed = [j for j, name in enumerate(header) if not name and j > 0]
     for line, row in rows:
@@ -109,7 +115,11 @@ def _checked_rows(rows: Iterable[tuple[int, list[str]]], header: Sequence[str], 
 
 @contextmanager
 def _open_rows(path: Path, form: TextForm) -> Iterator[tuple[_Numbered, Callable[[str], _Numbered] | None]]:
-    """Yield the rows of a file with their lines; of text, also a function that starts again with another separator."""
+    """Yield the rows of a file, text or a sheet, with their lines; of text, also a function that starts again with
+    another separator.
+
+    The separator is found unless `form` names it.
+    """
     if is_sheet(path) if form.is_sheet is None else form.is_sheet:
         with open_sheet(path, form.sheet, form.budget, form.decimal, form.sheet_option) as rows:
             yield rows, None
@@ -124,7 +134,9 @@ def _open_rows(path: Path, form: TextForm) -> Iterator[tuple[_Numbered, Callable
 
 
 def read_lines(path: Path, form: TextForm) -> list[list[str]]:
-    """Return the rows of a file without a header."""
+    """Return the rows of a file without a header, cells stripped, without blank rows; raise MemoryError above the
+    budget.
+    """
     held, lines = Held(path, form.budget), []
     with _open_rows(path, form) as (rows, _):
         for _, row in rows:
@@ -192,7 +204,10 @@ class Text(TextIOWrapper):
 
 
 def _numbered(file: Text, separator: str, path: Path) -> _Numbered:
-    """Yield the rows, each with the number of its last line."""
+    """Yield the rows, each with the number of its last line; cells in quotes can hold separators and ends of lines.
+
+    Raise ValueError for a quote that doesn't close at the end of its cell.
+    """
     for line in file:
         if '"' in line or f"{separator} " in line or line.startswith(" "):
             break  # the rest takes twice the time

@@ -103,7 +103,7 @@ def comparison(
 
 
 def _names_of_fits(fits: tuple[Any, Any], feature_names: Sequence[str] | None) -> Sequence[str] | None:
-    """Return the caller's names, or else the names of the fits, which must agree."""
+    """Return the caller's names, or else those of a fit; raise ValueError if both fits have names that differ."""
     a, b = (getattr(fit, "feature_names_in_", None) for fit in fits)
     if a is not None and b is not None and list(a) != list(b):
         raise ValueError(

@@ -88,7 +88,7 @@ def components(
 
 
 def _loadings(vector: Any, names: Sequence[str] | None, top: int, ax: Axes, title: str) -> None:
-    """Draw the largest entries of an eigenvector as bars to both sides of 0."""
+    """Draw the `top` largest entries of an eigenvector, by size, as bars to both sides of 0, the largest on top."""
     order = np.argsort(-np.abs(vector), kind="stable")[:top]
     place = np.arange(len(order))
     ax.barh(place, vector[order], color=BAR)

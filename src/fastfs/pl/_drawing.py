@@ -27,7 +27,9 @@ AGAINST = "#b5523b"
 
 
 def axes(ax: Axes | None, size: tuple[float, float] | None = None) -> Axes:
-    """Return the caller's axes, or the axes of a new pyplot figure of this size."""
+    """Return the caller's axes, or the axes of a new pyplot figure of this size. Raise TypeError if they aren't axes of
+    matplotlib.
+    """
     if ax is not None:
         if not hasattr(ax, "scatter"):
             raise TypeError(f"ax must be axes of matplotlib; got {type(ax).__name__}")
@@ -57,7 +59,10 @@ def set_title(ax: Axes, title: str | None, pad: float | None = None) -> None:
 
 
 def scores_of(name: str, source: Any) -> Floats:
-    """Return scores that a parameter holds as an array, or the `scores_` of a fitted selector."""
+    """Return, as floats of any shape, scores that a parameter holds as an array, or the `scores_` of a fitted selector.
+
+    Raise TypeError, which calls it `name`, for a table or a value that isn't numbers.
+    """
     values = getattr(source, "scores_", source)
     if not (hasattr(values, "obs_names") or isinstance(values, Mapping)):
         with contextlib.suppress(TypeError, ValueError):

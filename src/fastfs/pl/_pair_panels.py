@@ -116,7 +116,11 @@ def _columns(name: str, X: Any, n_columns: int, target: np.ndarray) -> Any:
 
 
 def _scatter(ax: Axes, a: np.ndarray, b: np.ndarray, target: np.ndarray) -> Any:
-    """Draw the samples, with a colour for each class, or on a scale; return the scale's, which needs a bar."""
+    """Draw the samples, with a colour for each class and None returned, or on a scale; return the scale's, which needs
+    a bar.
+
+    The scale is for floats and for more classes than colours.
+    """
     classes, codes = np.unique(target, return_inverse=True)
     if target.dtype.kind == "f" or len(classes) > len(_COLOURS):
         return ax.scatter(a, b, s=14, c=target if target.dtype.kind in "fiu" else codes, cmap="viridis")

@@ -27,7 +27,10 @@ class CellMatrix:
     """The matrix to compare: its place in `adata`, its genes, and the conversion of some cells for an estimator."""
 
     def __init__(self, adata: AnnData, layer: str | None, use_raw: bool | None, mask_var: Any) -> None:
-        """Choose X, a layer or raw, and its genes; raise if there is nothing to compare."""
+        """Choose X, a layer or raw, and its genes; raw is the default if there is one, and `mask_var` selects genes.
+
+        Raise KeyError for an unknown layer, ValueError for a layer with raw, no values or genes, or repeated names.
+        """
         if layer is not None:
             if use_raw:
                 raise ValueError("layer and use_raw=True exclude each other: choose one")
@@ -94,7 +97,12 @@ def list_names(mapping: Any) -> str:
 
 
 def _read_mask(adata: AnnData, mask_var: Any, names: Any, use_raw: bool) -> Array:
-    """Return the positions of the genes that `mask_var` selects."""
+    """Return the positions of the genes that `mask_var` selects: a column of `adata.var`, a Series by gene, or an
+    array.
+
+    Genes of raw that the column lacks are left out. Raise KeyError for an unknown column, ValueError unless it holds
+    bools for all genes and leaves two.
+    """
     if isinstance(mask_var, str):
         if mask_var not in adata.var:
             raise KeyError(f"adata.var has no column {mask_var!r}; there are {list_names(adata.var)}")
@@ -136,7 +144,10 @@ def obs_column(adata: AnnData, name: str) -> Any:
 
 
 def read_target(adata: AnnData, name: str, drop_unlabelled: bool) -> tuple[Array, Any]:
-    """Return the cells with a value in a column of `adata.obs` (ascending), and the column of these cells."""
+    """Return the cells with a value in a column of `adata.obs` (ascending), and the column of these cells.
+
+    Raise ValueError for cells without one unless they may be dropped.
+    """
     column = obs_column(adata, name)
     missing = np.flatnonzero(column.isna().to_numpy())
     if len(missing) and not drop_unlabelled:
@@ -153,9 +164,10 @@ def read_groups(
     min_class: int,
     of_numbers: str | None = "bin them (pandas.cut)",
 ) -> tuple[Array, Array]:
-    """Return the cells of the groups to compare (ascending), and the group of each.
+    """Return the cells of the groups to compare (ascending, default: all groups), and the group of each.
 
-    `of_numbers` is the way for measurements, or None to take numbers as groups without a warning.
+    `of_numbers` is the way for measurements, or None to take numbers as groups without a warning. Errors and small
+    groups are as for `read_grouping`.
     """
     cells, labels, compared, _ = read_grouping(adata, groupby, groups, "rest", drop_unlabelled, min_class)
     kept = np.isin(labels, compared)
@@ -187,7 +199,8 @@ def read_grouping(
     """Return the cells that take part (ascending), their groups, the groups to compare, and the reference.
 
     Groups are strings; 1 and "1" also name the group 1.0 of a column of numbers. Those of fewer cells than `min_class`
-    are left out with a warning.
+    are left out with a warning. Cells of other groups take part only against "rest". Raise ValueError for measurements,
+    fewer than two groups, or groups or rests of one cell, KeyError for an unknown group.
     """
     cells, column = read_target(adata, groupby, drop_unlabelled)
     if column.dtype.kind == "f" and len(fractions := column[column % 1 != 0].dropna()):
@@ -232,7 +245,9 @@ def read_grouping(
 
 
 def _in_large_groups(labels: Array, groupby: str, min_class: int) -> Array:
-    """Return True for the cells in groups of `min_class` cells or more, and warn of the other groups."""
+    """Return True for the cells in groups of `min_class` cells or more, and warn of the other groups. Raise ValueError
+    if none is large enough.
+    """
     min_class = as_int("min_class", min_class, low=0)
     names, numbers, counts = np.unique(labels, return_inverse=True, return_counts=True)
     if small := [f"{name} ({n})" for name, n in zip(names.tolist(), counts.tolist(), strict=True) if n < min_class]:
@@ -248,7 +263,7 @@ def _in_large_groups(labels: Array, groupby: str, min_class: int) -> Array:
 
 
 def _match_group(present: Sequence[str], group: Any) -> str:
-    """Return the name of a group as it is present; 1 also names the group 1.0."""
+    """Return the name of a group as it is present; 1 also names the group 1.0. An unknown one is returned as text."""
     name = str(group)
     if name not in present:
         with suppress(ValueError):

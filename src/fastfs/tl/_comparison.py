@@ -40,7 +40,11 @@ def compare_groups(
     pairs: Sequence[tuple[str, str | None]],
     test: PermutationPlan,
 ) -> dict[str, Any]:
-    """Return the fit of all groups ("whole"), and scores, p-values and means by the first group of pairs ("groups")."""
+    """Return the fit of all groups ("whole"), and scores, p-values and means by the first group of pairs ("groups").
+
+    If the model can serve all from sums over groups, X isn't needed; a method without scores by group is fitted once
+    per pair. Warn of fits that did not converge, of weak tests, and of values that aren't logarithms.
+    """
     names, numbers = np.unique(labels, return_inverse=True)
     # Sums over the groups serve all comparisons; only permutations need the cells. If the cells don't fit in memory,
     # sums over the donors or samples that move as wholes serve permutations too.
@@ -170,7 +174,11 @@ def _split_table(columns: dict[str, list[Any]], names: list[str]) -> list[dict[s
 def _scores_by_group(
     fitted: Any, X: Any, y: Array, test: PermutationPlan, sums: UnitSums | None
 ) -> dict[str, dict[str, Any]]:
-    """Return scores and p-values of each group of y, to which the estimator has been fitted; without X, from sums."""
+    """Return scores and p-values of each group of y, to which the estimator has been fitted; without X, from sums.
+
+    P-values are NaN without permutations, and scores become z if the ranking is by z. Groups share a row if the method
+    has one for all.
+    """
     names = fitted.classes_.tolist()
     scores = np.atleast_2d(getattr(fitted, "class_scores_", fitted.scores_))  # a single row if the groups share it
     z = pvalues = adjusted = largest = np.full(scores.shape, np.nan)

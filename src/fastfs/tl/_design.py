@@ -33,7 +33,10 @@ class CellDesign:
         batch: str | None,
         covariates: Sequence[str] | None,
     ) -> CellDesign:
-        """Read the named columns of `adata.obs` for some cells."""
+        """Read the named columns of `adata.obs` for some cells; raise ValueError for missing values.
+
+        Raise TypeError unless `covariates` is a list or None.
+        """
         import pandas as pd
 
         if covariates is not None and (isinstance(covariates, str) or not hasattr(covariates, "__iter__")):
@@ -66,7 +69,9 @@ class CellDesign:
         return Design(labels, **nested_design(labels, **self.columns)).moving_groups
 
     def warn_of_samples(self, labels: Array, groupby: str) -> None:
-        """Warn if cells of a donor lie in several groups, which specimens that are not named could explain."""
+        """Warn if cells of a donor lie in several groups, which specimens that are not named could explain; not with
+        `samples`.
+        """
         donors = self.columns.get("donors")
         if donors is None or "samples" in self.columns or not Design(labels, groups=donors).hides_specimens:
             return

@@ -37,7 +37,10 @@ class Place:
 
 
 def open_place(data: Any, mod: str | None, copy: bool) -> Place:
-    """Return the place of a tool's results, or raise if they can't be kept there."""
+    """Return the place of a tool's results, in a copy if asked for, or raise if they can't be kept there.
+
+    Raise ValueError for `mod` with an AnnData.
+    """
     if not is_mudata(data):
         if mod is not None:
             raise ValueError(f"mod must be left out for an AnnData; got {mod!r}: it names a modality of a MuData")
@@ -66,7 +69,10 @@ def _modality(data: Any, parameter: str, name: str | None) -> Any:
 
 
 def _annotated(given: Any, adata: AnnData) -> AnnData:
-    """Return the cells of a modality with their annotations, and those of the MuData that they lack."""
+    """Return the cells of a modality with their annotations, and those of the MuData that they lack.
+
+    Raise ValueError if names of cells repeat.
+    """
     from anndata import AnnData
 
     others = [name for name in given.obs.columns if name not in adata.obs.columns]
@@ -76,7 +82,9 @@ def _annotated(given: Any, adata: AnnData) -> AnnData:
 
 
 def _require_writable(adata: Any, copy: bool) -> None:
-    """Raise an error unless results can be written into `adata`."""
+    """Raise TypeError unless `adata` is an AnnData, ValueError if results can't be kept: in a copy or view of a
+    file.
+    """
     from anndata import AnnData
 
     if not isinstance(adata, AnnData):

@@ -221,7 +221,9 @@ def _read_cells(
     drop_unlabelled: bool,
     min_class: int,
 ) -> tuple[Array, Array]:
-    """Return the cells to compare, and the group or the number of each."""
+    """Return the cells to compare, and the group or the number of each. Raise ValueError for `groups` or `min_class`
+    with numbers.
+    """
     if _holds_numbers(adata, groupby, target_type):
         if groups is not None:
             raise ValueError(f"groups must be left out, because {groupby} holds numbers; got {groups!r}")
@@ -260,7 +262,7 @@ class _Scan:
     layer: str | None
 
     def run(self, function: Callable[..., Any], parameters: dict[str, Any], verbose: bool | Progress) -> Any:
-        """Return the function's result for these cells."""
+        """Return the function's result for these cells; with permutations, warn first of donors in several groups."""
         if parameters.get("n_permutations", "auto") != 0:
             self.design.warn_of_samples(self.target, self.groupby)
         with self.source.naming_cells(self.cells):

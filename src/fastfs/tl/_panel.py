@@ -226,7 +226,10 @@ class _Designer:
     run: Run
 
     def choose(self, X: Any, codes: Integers, n_types: int) -> _Chosen:
-        """Return the genes that tell the types of the cells apart."""
+        """Return the genes that tell the types of the cells apart: `per_group` for each type, then others for all.
+
+        A gene that several types choose counts for the first one.
+        """
         served: dict[int, int] = {}
         of_type = [
             self._select(X, codes == one, self.per_group, self.given).selected.tolist()
@@ -256,7 +259,10 @@ class _Designer:
     def count_recognised(
         self, X: Any, codes: Integers, n_types: int, held_out: Array, sizes: Sequence[int]
     ) -> Integers:
-        """Return how many held-out cells of each type are recognised with each number of genes."""
+        """Return how many held-out cells of each type are recognised with each number of genes.
+
+        The genes are chosen, and a linear discriminant fitted, on the other cells; the given genes are always in.
+        """
         from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
         known, new = np.flatnonzero(~held_out), np.flatnonzero(held_out)
@@ -334,7 +340,9 @@ def _tables_of_accuracy(recall: Floats, sizes: Sequence[int], types: Array) -> d
 
 
 def _write(adata: AnnData, key: str, names: Any, given: Integers, chosen: _Chosen, results: dict[str, Any]) -> None:
-    """Write the panel into `adata.var` and `adata.uns`."""
+    """Write the panel into `adata.var` and `adata.uns`: ranks from 1 (0 for others), and True for chosen and given
+    genes.
+    """
     import pandas as pd
 
     rank = np.zeros(len(names), dtype=np.int64)

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 
 def write_results(adata: AnnData, key: str, source: CellMatrix, result: dict[str, Any], params: dict[str, Any]) -> None:
-    """Write results into `adata.var` and `adata.uns` in scanpy's layout."""
+    """Write results into `adata.var` and `adata.uns` in scanpy's layout: genes of each group from the best down.
+
+    Given genes come last, and genes that weren't compared get NaN, 0 and False. Tests and groups of features have
+    tables if there are any.
+    """
     import pandas as pd
 
     genes = np.asarray(source.names, dtype=object)

@@ -63,7 +63,9 @@ class ModelOfSums(LabelScorer):
         self.model, self.sums, self._ignores_names = model, sums, ignores_names
 
     def _make_scorer(self, _: Any, y: Any) -> tuple[Labels, Scorer]:
-        """Return the groups as codes, and a function that scores labelings of units from their sums."""
+        """Return the groups as codes, and a function that yields (scores, largest score) of labelings of units from
+        their sums.
+        """
         names, labels = np.unique(y, return_inverse=True)
         units, first = np.unique(self.sums.units, return_index=True)
 

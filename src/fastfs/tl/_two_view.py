@@ -131,7 +131,9 @@ def projse_two_view(
 
 
 def _write(adata: AnnData, source: CellMatrix, key: str, result: ProjSeResult, params: dict[str, Any]) -> None:
-    """Write the result of one view into `adata.var` and `adata.uns`."""
+    """Write the result of one view into `adata.var` and `adata.uns`; genes that weren't compared get NaN, 0 and
+    False.
+    """
     import pandas as pd
 
     is_selected = np.isin(np.arange(len(result.scores)), result.selected)
