@@ -123,6 +123,9 @@ class Cut(_Wrapper):
     ) -> Self:
         """Score the features of X as `by` says, and set `support_`, True for each feature that `at` keeps.
 
+        By stability, `scores_` are frequencies, and `stability_` is set. By p-values `test_` is set, and groups of
+        features are kept as wholes.
+
         Parameters
         ----------
         X : array-like, DataFrame or sparse of shape (n_samples, n_features)
@@ -137,6 +140,11 @@ class Cut(_Wrapper):
         Returns
         -------
         self
+
+        Raises
+        ------
+        ValueError
+            Covariates or feature groups, unless `by` is a p-value; blocks or groups with ``by="score"``.
         """
         by, at = check_choice("by", self.by, _KINDS), self._checked_at()
         design = {"blocks": blocks, "groups": groups}

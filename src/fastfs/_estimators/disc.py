@@ -318,7 +318,7 @@ class DiSC(_disc.DiSCFields, _Resources, _KernelSelector):
         Parameters
         ----------
         X : array-like, DataFrame or sparse of shape (n_samples, n_features)
-            New samples or the same; they are scaled as those of the fit were.
+            New samples or the same; they are scaled as those of the fit were. Sparse X is refused if that centres it.
         by : {"vectors", "groups"}
             "vectors": X v_j for each vector that counts. "groups": the mean over the features of each group.
 
@@ -350,7 +350,7 @@ class DiSC(_disc.DiSCFields, _Resources, _KernelSelector):
         X : array-like, DataFrame or sparse of shape (n_samples, n_features)
             The samples of the fit, or others of the same classes.
         y : array-like of shape (n_samples,)
-            Their labels.
+            Their labels, which must be the classes of the fit.
         kind : {"normalized", "ratio"}, default="normalized"
             The normalised cut compares groups of all sizes and graphs of all scales; the ratio cut is the one of the
             paper's equations 2 and 3.

@@ -182,7 +182,7 @@ class IKDR(KernelFields, IKDRFields, _Resources, _Selector):
     def fit(self, X: Any, y: Any) -> "IKDR":
         """Fit the embedding of the samples, and the weights of the features.
 
-        With `n_rows`, only these drawn rows are fitted, and `rows_` is set to their numbers.
+        With `n_rows`, it fits drawn rows only, and sets `rows_` to their numbers.
 
         Parameters
         ----------

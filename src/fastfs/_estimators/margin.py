@@ -37,7 +37,7 @@ class _MarginClassifier(ClassifierMixin, _Selector, ABC):  # type: ignore[misc]
     _fit_function: ClassVar[Any]  # stage, labels, classes, options -> Outcome
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit the weights of the metric to all samples, and set scores, ranking, classes and the training samples.
+        """Fit the weights of the metric to all samples, or to `n_rows` drawn ones, and keep these for predictions.
 
         Parameters
         ----------

@@ -215,10 +215,10 @@ def permutation_test(
     Raises
     ------
     ValueError
-        n_permutations below 1; X is an iterator; what the estimator raises; it gives no ``scores_``, or scores that
-        aren't finite; the design allows no labeling but the true one (the confounded block is named); missing values
-        in a column of the design; a group in two blocks; covariates that determine the labels, or that vary within
-        groups that move as wholes.
+        n_permutations below 1; X is an iterator, or y None; `stop` with `feature_groups`; what the estimator raises; it
+        gives no ``scores_``, or scores that aren't finite; the design allows no labeling but the true one (the
+        confounded block is named); missing values in a column of the design; a group in two blocks; covariates that
+        determine the labels, or that vary within groups that move as wholes.
 
     Warns
     -----

@@ -66,6 +66,8 @@ def read_response(
 ) -> Response:
     """Read y as a target of n_samples samples.
 
+    Raise ValueError for a single class, numbers or times of one sample, or a DataFrame of two columns.
+
     Parameters
     ----------
     kind : {"auto", "class", "number", "survival"}

@@ -103,7 +103,7 @@ def repeat(
     Raises
     ------
     ValueError
-        The file is no such JSON, or the report was made from arrays.
+        The file isn't such a JSON, or was changed, or the report was made from arrays.
     FileNotFoundError
         There is no such file, or no table.
 

@@ -19,7 +19,7 @@ def read_gmt(path: str | Path) -> dict[str, list[str]]:
     Returns
     -------
     dict of str and list of str
-        For `feature_groups` of :func:`fastfs.permutation_test`; genes without a name are left out.
+        For `feature_groups` of :func:`fastfs.permutation_test`; genes without a name, and repeated ones, are left out.
 
     Raises
     ------

@@ -195,6 +195,7 @@ def _make_tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnDat
         copy: bool = False,
         **parameters: Any,
     ) -> AnnData | None:
+        """Fit the method to groups of cells, test it if asked to, and write the results; return the copy or None."""
         from fastfs._estimators.methods import ESTIMATORS  # takes longer than the rest of this module
 
         estimator = ESTIMATORS[METHODS[word].estimator]
