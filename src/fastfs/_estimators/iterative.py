@@ -89,8 +89,9 @@ class IterativeRelief(_Wrapper):
     def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
         """Score the features of X in rounds; the scores of a round move the weights in the distances of the next.
 
-        The rounds end early if all weights move by less than `tol`, or, with a warning, if no score is above 0. An
-        estimator that can't weigh features in its distances is a TypeError.
+        The rounds end early if all weights move by less than `tol`, or, with a warning, if no score is above 0. Raise
+        TypeError for an estimator that can't weigh features in its distances, ValueError for a `rate` not in (0, 1].
+        Sets `scores_` and `ranking_` of the last round, `weights_` and `n_iter_`.
 
         <fit_of_a_wrapper>
         """

@@ -37,7 +37,9 @@ class _MarginClassifier(ClassifierMixin, _Selector, ABC):  # type: ignore[misc]
     _fit_function: ClassVar[Any]  # stage, labels, classes, options -> Outcome
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit the weights of the metric to all samples, or to `n_rows` drawn ones, and keep these for predictions.
+        """Fit the weights of the metric to all samples, or to `n_rows` drawn ones.
+
+        Set scores, ranking and classes, and keep the samples for predictions.
 
         Parameters
         ----------
@@ -179,7 +181,7 @@ class _MarginClassifier(ClassifierMixin, _Selector, ABC):  # type: ignore[misc]
         ----------
         X : array-like, DataFrame or sparse of shape (n_samples, n_features)
         y : array-like of shape (n_samples,), optional
-            The class to explain for each sample; by default the predicted one.
+            The class to explain for each sample; by default the predicted one. Others than the fit's raise ValueError.
         top : int
             How many features, and pairs, to list for each sample.
 

@@ -98,7 +98,7 @@ class _ReliefFamily(_Resources, _Selector):
         )
 
     def _fit_groups(self, sums: StreamedGroupTargets, labels: Array, classes: Array) -> Self:
-        """Fit with a label for each group, its position among the classes."""
+        """Fit with a label for each group, its position among the classes; set the attributes, and return self."""
         with self._all_or_nothing():
             self._set_outcome(
                 sums.score_features(labels, classes, self._OPTIONS.from_arguments(self)), "class", classes

@@ -178,6 +178,11 @@ class _Selector(LabelScorer, SelectorMixin, BaseEstimator):  # type: ignore[misc
         -------
         array of shape (n_samples, n_selected_features)
             Genotypes are decoded to float32; ``X[:, selector.get_support()]`` keeps them at two bits.
+
+        Raises
+        ------
+        ValueError
+            X has other features than the fit.
         """
         mask = self._get_support_mask()  # raises an error before X is read if nothing is selected
         X = open_path(X)

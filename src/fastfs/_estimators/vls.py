@@ -106,6 +106,8 @@ class VLS(_Wrapper, RoundsMaker):
     def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
         """Score subsets of the features of X; each feature gets its highest score over the subsets that hold it.
 
+        Sets `subsets_`, `n_scored_` and `pair_probability_`, too.
+
         <fit_of_a_wrapper>
         """
         with self._all_or_nothing():

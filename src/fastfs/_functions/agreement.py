@@ -108,6 +108,8 @@ def canonical_correlations(X: Any, Y: Any, *, ridge: float = 1e-3, test: tuple[A
     ------
     ValueError
         Tables of different lengths or, in `test`, widths; NaN or infinity; a table with equal samples only.
+    TypeError
+        `test` isn't a tuple of two tables.
     MemoryError
         The covariances would exceed the budget.
 

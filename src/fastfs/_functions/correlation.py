@@ -290,7 +290,8 @@ def _compare_along_numbers(
 ) -> DifferentialCorrelation:
     """Find the pairs of features with correlations that change along the numbers y, given covariates if there are any.
 
-    Test them unless `n_permutations` is 0, with an early end if that is allowed, and keep those up to `alpha`.
+    Test them unless `n_permutations` is 0, with an early end if that is allowed, and keep those up to `alpha`. Warn of
+    features and pairs that are left out.
     """
     n_permutations, may_stop = as_permutations(call.n_permutations, low=0)
     y = read_response(call.y, X.shape[0], X.shape[1], "number").values

@@ -154,6 +154,8 @@ def disc(call: _DiSCCall) -> DiSCResult:
     ValueError
         As for :class:`fastfs.DiSC`, with sets in place of classes; other features in one set than in another; a graph
         that is not square, symmetric or not negative.
+    TypeError
+        Neither sets nor graphs, or both; they aren't a list.
     MemoryError
         As for :class:`fastfs.DiSC`.
 

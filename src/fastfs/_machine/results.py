@@ -52,7 +52,7 @@ class Result:
         ----------
         library : {"pandas", "polars"}
         feature_names : sequence of str, optional
-            Names of all columns of X, for a column `name`, of results with a row for each feature.
+            Names of all columns of X, for a column `name`; ValueError unless the result has a row for each feature.
 
         Returns
         -------

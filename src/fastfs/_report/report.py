@@ -172,6 +172,8 @@ def report(
     ValueError
         Fewer than two methods, an unknown one, or one that explains numbers only; what the estimators raise about X
         and y; a missing value in a column of the design.
+    TypeError
+        `feature_groups` is a dict though X is a path.
     ModuleNotFoundError
         Without jinja2 or matplotlib, which the extra ``[report]`` brings.
 

@@ -34,7 +34,7 @@ _REAL_FIELDS = ("real", "double", "integer", "unsigned-integer")
 def read_mtx(path: Path, wanted: Wanted) -> Content:
     """Read a MatrixMarket file, with the names of the files next to it; without them features are x0, x1 and so on.
 
-    Raise TableError without a file of labels, or if the number of names doesn't fit.
+    Raise TableError without a file of labels, ValueError if a number of names doesn't fit.
     """
     require_labels_file(wanted, path)
     matrix = read_mtx_matrix(path, wanted)

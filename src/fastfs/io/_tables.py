@@ -40,7 +40,7 @@ from fastfs.io._text import Rows, open_table, stripped
 def read_text(path: Path, wanted: Wanted) -> Content:
     """Read a text table or a sheet; decimal commas are found, with a warning, if no cell contradicts them.
 
-    Also warn of names of features that look like dates.
+    If one does, its error is raised. Also warn of names of features that look like dates.
     """
     try:
         content = _read_marked(path, wanted)

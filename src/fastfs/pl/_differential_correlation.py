@@ -52,6 +52,8 @@ def differential_correlation(
     ------
     ValueError
         `feature_names` has another length, or `top` is less than 1.
+    TypeError
+        `result` isn't one of that function.
 
     <example_of_a_picture>
     >>> X, y = np.random.default_rng(0).normal(size=(60, 8)), np.repeat([0, 1], 30)

@@ -200,7 +200,8 @@ def read_grouping(
 
     Groups are strings; 1 and "1" also name the group 1.0 of a column of numbers. Those of fewer cells than `min_class`
     are left out with a warning. Cells of other groups take part only against "rest". Raise ValueError for measurements,
-    fewer than two groups, or groups or rests of one cell, KeyError for an unknown group.
+    fewer than two groups, or groups or rests of one cell, KeyError for an unknown group. Raise TypeError unless
+    `groups` is a list.
     """
     cells, column = read_target(adata, groupby, drop_unlabelled)
     if column.dtype.kind == "f" and len(fractions := column[column % 1 != 0].dropna()):

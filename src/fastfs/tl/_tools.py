@@ -195,7 +195,11 @@ def _make_tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnDat
         copy: bool = False,
         **parameters: Any,
     ) -> AnnData | None:
-        """Fit the method to groups of cells, test it if asked to, and write the results; return the copy or None."""
+        """Fit the method to groups of cells, test it if asked to, and write the results; return the copy or None.
+
+        Raise TypeError or ValueError for unknown parameters, and for those of a test without permutations. Warn of
+        numbers as groups and of weak designs.
+        """
         from fastfs._estimators.methods import ESTIMATORS  # takes longer than the rest of this module
 
         estimator = ESTIMATORS[METHODS[word].estimator]
