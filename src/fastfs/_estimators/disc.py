@@ -273,8 +273,9 @@ class DiSC(_disc.DiSCFields, _Resources, _KernelSelector):
         return _disc.StreamedGroups(X, groups, n_groups, options, Run.from_estimator(self), rows=rows, columns=columns)
 
     def _fit_groups(self, sums: _disc.StreamedGroups, labels: Integers, classes: Array) -> "DiSC":
-        """Fit to groups of rows, with the class number of each group; each class has one group. Set the attributes, and
-        return self.
+        """Fit to groups of rows, with the class number of each group; each class has one group.
+
+        Set the attributes, and return self.
         """
         with self._all_or_nothing():
             options, run = _disc.DiSCOptions.from_arguments(self), Run.from_estimator(self)

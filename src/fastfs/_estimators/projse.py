@@ -317,8 +317,9 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
         return _projse.GroupSums(X, groups, n_groups, Run.from_estimator(self), rows=rows, columns=columns)
 
     def _fit_groups(self, sums: _projse.GroupSums, labels: Integers, classes: Array) -> "ProjSe":
-        """Fit with a label for each group, its position among the classes; a group with -1 stays out. Set the
-        attributes, and return self.
+        """Fit with a label for each group, its position among the classes; a group with -1 stays out.
+
+        Set the attributes, and return self.
         """
         options, run = _projse.ProjSeOptions.from_arguments(self), Run.from_estimator(self)
         with self._all_or_nothing():

@@ -68,8 +68,9 @@ class _FitPerRound:
 
 
 def _subset_params(model: Any, columns: Columns, n_features: int, names: Any) -> dict[str, Any]:
-    """Return the parameters of a model that name or count columns, translated from all columns to some of them. Raise
-    ValueError if `given` names columns.
+    """Return the parameters of a model that name or count columns, translated from all columns to some of them.
+
+    Raise ValueError if `given` names columns.
     """
     translated: dict[str, Any] = {}
     for path, value in model.get_params().items():  # includes estimators inside the model, which see equal columns

@@ -109,8 +109,9 @@ def naming(path: Path, temporary: Path | None = None) -> Iterator[None]:
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a path to write to, which takes the place of `path` when the block ends well and vanishes when it does not.
 
-    Each writer of the file has a separate temporary: the last one that ends stays. A file that exists keeps
-    its mode and, as far as the system lets us, its owner, group and access list.
+    Each writer of the file has a separate temporary: the last one that ends stays. A file that exists keeps its mode
+    and, as far as the system lets us, its owner, group and access list. Raise ValueError if it can't be written.
+    Leftovers of killed writers are removed.
     """
     target, before = _writable_file(Path(path))
     # In the folder of the target, because a rename is atomic only within one file system. The ending tells the format.

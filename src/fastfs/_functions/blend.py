@@ -12,11 +12,10 @@ from fastfs._types import Array, Floats
 
 
 def scores_to_blend(combine: Any, chunks: Sequence[Any], y: Array) -> Floats:
-    """Return the finite scores that `combine` asks for: of the F test ("f"), an estimator fitted to X and y, or an
-    array.
+    """Return the finite scores that `combine` asks for: of the F test ("f"), a fit of an estimator, or an array.
 
-    Infinite scores that were computed become the largest finite one, others without a value the smallest. Raise
-    ValueError for another number of scores or an array that isn't finite, TypeError for other objects.
+    Of computed scores, infinite ones become the largest finite one, NaN the smallest or 0. Raise ValueError for another
+    number of scores or an array that isn't finite, TypeError for other objects.
     """
     n_features = chunks[0].shape[1]
     if isinstance(combine, str):

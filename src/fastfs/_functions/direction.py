@@ -187,8 +187,9 @@ def _ranks(block: Floats) -> Floats:
 
 
 def _dominance(block: Floats, missing: Array, members: Array) -> Floats:
-    """Return Cliff's delta of each class against the rest, from the rank sums of Mann and Whitney. It is 0 where a
-    class or its rest has no value.
+    """Return Cliff's delta of each class against the rest, from the rank sums of Mann and Whitney.
+
+    It is 0 where a class or its rest has no value.
     """
     present = (~missing).astype(np.float64)
     sums = members.astype(np.float64) @ (_ranks(block) * present)

@@ -246,8 +246,9 @@ def _solve_path(call: _IKDRCall, lams: list[float]) -> list[IKDRResult]:
 def draw_rows(
     X: Any, y: Any, options: IKDROptions, of_kernels: KernelOptions, run: Run
 ) -> tuple[Any, Any, Integers | None]:
-    """Return the rows of X and y to fit, and their numbers, as `sample_rows` does. Raise ValueError if `n_rows` is set
-    for precomputed kernels.
+    """Return the rows of X and y to fit, and their numbers, as `sample_rows` does.
+
+    Raise ValueError if `n_rows` is set for precomputed kernels.
     """
     if options.n_rows and isinstance(of_kernels.kernel, str) and of_kernels.kernel == "precomputed":
         raise ValueError(

@@ -162,8 +162,9 @@ def make_kernels(data: Any, options: KernelOptions, run: Run) -> Kernels:
 
 
 def _encode_groups(groups: Any, n_features: int) -> tuple[Array, Integers]:
-    """Return the distinct labels in `groups`, which has one per feature, and the number of each feature's group. Raise
-    ValueError for another shape.
+    """Return the distinct labels in `groups`, which has one per feature, and the number of each feature's group.
+
+    Raise ValueError for another shape.
     """
     try:
         group_labels = np.asarray(groups)
@@ -176,8 +177,9 @@ def _encode_groups(groups: Any, n_features: int) -> tuple[Array, Integers]:
 
 
 def _with_matrices(kernels: Kernels, run: Run) -> Kernels:
-    """Return the kernels with matrices: a custom kernel on the columns of each group in which a feature varies. Raise
-    ValueError if none varies, or a value isn't finite.
+    """Return the kernels with matrices: a custom kernel on the columns of each group in which a feature varies.
+
+    Raise ValueError if none varies, or a value isn't finite.
     """
     X = kernels.X
     if said := describe_not_finite(X):

@@ -94,8 +94,10 @@ class ManiFeStOptions(ManiFeStFields, Options):
         return core_options | {"multiclass": "ovr" if self.multiclass == "raise" else self.multiclass}
 
     def chosen_scale(self, kernels: tuple[int, ...]) -> Scale:
-        """Return the scale that the scores come from; `kernels` is the shape of the array of kernels. A `sigma` that
-        isn't a word must have this shape (ValueError); any word but "percentile" means the median.
+        """Return the scale that the scores come from; `kernels` is the shape of the array of kernels.
+
+        A `sigma` that isn't a word must have this shape (ValueError); any word but "percentile" means the
+        median.
         """
         if isinstance(self.sigma, str):
             if self.sigma == "percentile":

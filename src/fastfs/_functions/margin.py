@@ -97,8 +97,9 @@ class IterationOptions(IterationFields, MarginOptions):
 def read_labelled_samples(
     X: Any, y: Any, options: IterationOptions, run: Run
 ) -> tuple[Array, Array, Labels, Integers | None]:
-    """Return X as a dense array, the classes, the label of each sample, and the rows that were drawn, if any. Raise
-    ValueError for a single class.
+    """Return X as a dense array, the classes, the label of each sample, and the rows that were drawn, if any.
+
+    Raise ValueError for a single class.
     """
     X, y, rows = sample_rows(X, y, options.n_rows or 0, options.random_state, run)
     data = as_dense(X, run)

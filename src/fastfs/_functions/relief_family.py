@@ -231,8 +231,9 @@ def source_for_blocks(X: Any, options: FamilyOptions, run: Run) -> Source | None
 
 
 def _fits_in_memory(source: Source, options: FamilyOptions, run: Run) -> bool:
-    """Return True if X, in the form that the method needs, is known to fit in a quarter of the budget. A stream of
-    unknown size doesn't.
+    """Return True if X, in the form that the method needs, is known to fit in a quarter of the budget.
+
+    A stream of unknown size doesn't.
     """
     n, d = source.shape
     if source.n_bytes is None or n is None or d is None:

@@ -281,6 +281,7 @@ def _scan_copies(
     call: SnpPairsCall, G: Genotypes, names: list[Any] | None, chosen: Integers | None, kind: str
 ) -> InteractionScan:
     """Find the pairs of SNPs with a product of copies of an allele that says more about numbers or times than both.
+
     Raise ValueError for missing genotypes.
     """
     if n_missing := G.count_missing():

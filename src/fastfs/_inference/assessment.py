@@ -530,8 +530,9 @@ def tabulate(problem: Problem, truth: Sequence[Outcome], permuted: Sequence[Outc
 
 
 def same_as_target(problem: Problem, table: Mapping[str, Array], truth: Sequence[Outcome]) -> list[int]:
-    """Return the features that alone tell every sample right, and were the best ones in all training sets. None is
-    named unless sets of one feature were tried.
+    """Return the features that alone tell every sample right, and were the best ones in all training sets.
+
+    None is named unless sets of one feature were tried.
     """
     if problem.n_features[0] != 1:
         return []

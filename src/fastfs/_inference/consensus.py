@@ -124,9 +124,10 @@ def consensus(methods: Mapping[str, Any], *, method: str = "mean") -> ConsensusR
 
 
 def _in_one_order(methods: Mapping[str, Any], rows: list[Array]) -> list[Array]:
-    """Return the ranks of each method with its features in the order of the first method that names them. Methods
-    without names keep their order. Raise ValueError if a name repeats, the names differ, or orders differ while a
-    method has no names.
+    """Return the ranks of each method with its features in the order of the first method that names them.
+
+    Methods without names keep their order. Raise ValueError if a name repeats, the names differ, or orders differ
+    while a method has no names.
     """
     named = {name: names for name, given in methods.items() if (names := _feature_names(given)) is not None}
     if not named:

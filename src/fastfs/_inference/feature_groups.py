@@ -151,8 +151,9 @@ class FeatureGroups:
     """Named groups of features, which may overlap."""
 
     def __init__(self, groups: Any, n_features: int, names: Any) -> None:
-        """Read a dict of names and features: numbers, names or masks. Raise TypeError for other objects, ValueError for
-        none, an empty group or unknown features.
+        """Read a dict of names and features: numbers, names or masks.
+
+        Raise TypeError for other objects, ValueError for none, an empty group or unknown features.
         """
         if not isinstance(groups, Mapping):
             raise TypeError(f"feature_groups must be a dict of names and features; got {type(groups).__name__}")

@@ -164,8 +164,9 @@ def make_refitting_scorer(model: Any, X: Any, y: Any, params: Mapping[str, Any] 
     classes, labels = _encode_labels(y)
 
     def score_labelings(labelings: Sequence[Labels]) -> Iterator[tuple[Array, float]]:
-        """Yield the scores and the largest statistic (or score) of a fit to each labeling. Raise ValueError if a fit
-        has no scores.
+        """Yield the scores and the largest statistic (or score) of a fit to each labeling.
+
+        Raise ValueError if a fit has no scores.
         """
         for labeling in labelings:
             model.fit(X, labeling if classes is None else classes[labeling], **(params or {}))

@@ -129,8 +129,9 @@ def _make_binder(
 
 
 def take_rng(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a call with the seed that `rng` gives, if it is there, as `random_state`. Raise TypeError
-    if both are given.
+    """Return the arguments of a call with the seed that `rng` gives, if it is there, as `random_state`.
+
+    Raise TypeError if both are given.
     """
     if arguments.get("rng", RANDOM_STATE) is RANDOM_STATE:
         return arguments
@@ -141,8 +142,9 @@ def take_rng(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _name_call(error: MemoryError, call_name: str, args: tuple[Any, ...], arguments: Mapping[str, Any]) -> None:
-    """Let a MemoryError begin with the name of the call, unless an inner call has named itself. It also advises
-    `n_rows` if the call could draw rows and doesn't.
+    """Let a MemoryError begin with the name of the call, unless an inner call has named itself.
+
+    It also advises `n_rows` if the call could draw rows and doesn't.
     """
     if getattr(error, "names_call", False):
         return
@@ -178,8 +180,9 @@ def require_known(call_name: str, known: Sequence[str], arguments: Iterable[str]
 def _describe_misfit(
     call_name: str, signature: inspect.Signature, n_given: int, given: Mapping[str, Any], error: TypeError
 ) -> str:
-    """Say why arguments don't fit a signature; `n_given` arguments came by position. An unknown keyword raises
-    TypeError here, by `require_known`.
+    """Say why arguments don't fit a signature; `n_given` arguments came by position.
+
+    An unknown keyword raises TypeError here, by `require_known`.
     """
     known = [name for name in signature.parameters if name != "self"]
     require_known(call_name, known, given)

@@ -111,8 +111,9 @@ class Genotypes:
         return f"Genotypes of {self.shape[0]} samples x {self.shape[1]} SNPs" + (f" in '{self.path}'" * bool(self.path))
 
     def __getitem__(self, key: Any) -> Genotypes:
-        """Return some samples and SNPs of the same bits, as ``[samples]`` or ``[samples, SNPs]``. Raise IndexError for
-        more than two keys.
+        """Return some samples and SNPs of the same bits, as ``[samples]`` or ``[samples, SNPs]``.
+
+        Raise IndexError for more than two keys.
         """
         keys = key if isinstance(key, tuple) else (key,)
         if len(keys) > 2:
@@ -129,8 +130,9 @@ class Genotypes:
         return part
 
     def copy(self) -> Genotypes:
-        """Return a copy that holds only the genotypes of its SNPs and needs no file. Raise ValueError if the file has
-        changed.
+        """Return a copy that holds only the genotypes of its SNPs and needs no file.
+
+        Raise ValueError if the file has changed.
         """
         self.check_file()
         facts = ("samples", "names", "alleles", "chromosome", "position", "phenotype")
@@ -201,8 +203,9 @@ def map_bits(path: str | Path, n_snps: int, stride: int) -> npt.NDArray[np.uint8
 
 
 def _chosen(key: Any, n: int, what: str) -> npt.NDArray[np.int64]:
-    """Return the positions below n that a list, a slice, a mask or an ellipsis selects; errors call them `what`. Others
-    raise IndexError.
+    """Return the positions below n that a list, a slice, a mask or an ellipsis selects; errors call them `what`.
+
+    Others raise IndexError.
     """
     if key is Ellipsis:
         key = slice(None)

@@ -77,8 +77,9 @@ def number_labels(y: Array, name: str, where: str, *, any_number: bool = False) 
 
 
 def sort_values(y: Array, expected: str) -> tuple[Array, Integers]:
-    """Return the distinct values of a 1-D array in sorted order, and the number of each; none may be missing. Raise
-    ValueError if they can't be sorted.
+    """Return the distinct values of a 1-D array in sorted order, and the number of each; none may be missing.
+
+    Raise ValueError if they can't be sorted.
     """
     try:
         values, positions = np.unique(y, return_inverse=True)

@@ -89,8 +89,9 @@ def _reserve_copy(run: Run, n_bytes: int, name: str) -> None:
 
 
 def as_dense(X: Any, run: Run) -> Any:
-    """Return X as a dense matrix for the core; sparse X is made dense if the budget allows it. Raise TypeError for an
-    iterator.
+    """Return X as a dense matrix for the core; sparse X is made dense if the budget allows it.
+
+    Raise TypeError for an iterator.
     """
     if hasattr(X, "__next__"):
         raise TypeError(

@@ -431,11 +431,11 @@ class TargetRows:
 
 
 def dask_blocks(source: Source, y: Any, run: Run, read: Reader) -> tuple[list[tuple[int, Any, Target]], Array | None]:
-    """Return the row blocks of a Dask array, and the classes. Each entry has the first row, the delayed block, the
-    target.
+    """Return the row blocks of a Dask array, and the classes.
 
-    Targets are delayed too if y is a 2-D Dask array, and can then have any numeric type. The classes are None for
-    numbers. Raise ValueError for another number of rows.
+    Each entry has the first row, the delayed block, the target. Targets are delayed too if y is a 2-D Dask array,
+    and can then have any numeric type. The classes are None for numbers. Raise ValueError for another number of
+    rows.
     """
     parts, classes, shape = source.delayed_blocks(), None, source.dask.shape
     if is_dask(y) and y.ndim == 2:

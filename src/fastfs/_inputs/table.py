@@ -47,8 +47,9 @@ class Table:
 
 
 def as_categorical_features(name: str, columns: Any) -> Any:
-    """Return None, "from_dtype", "all", or the mask, numbers or names of columns for `read_table`. Raise ValueError for
-    other words.
+    """Return None, "from_dtype", "all", or the mask, numbers or names of columns for `read_table`.
+
+    Raise ValueError for other words.
     """
     if isinstance(columns, str) and columns not in (FROM_DTYPE, ALL):
         raise ValueError(

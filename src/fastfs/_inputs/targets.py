@@ -147,8 +147,9 @@ def read_chunk(y: Any, shape: tuple[int, int], run: Run, *, classes: Array | Non
 
 
 def read_classes(classes: Any) -> Array:
-    """Return the classes in sorted order, each once; raise ValueError for fewer than two. Missing ones, too, are
-    refused.
+    """Return the classes in sorted order, each once; raise ValueError for fewer than two.
+
+    Missing ones, too, are refused.
     """
     values = as_values(classes).ravel()
     if len(values) == 0:

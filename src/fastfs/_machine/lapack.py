@@ -92,6 +92,7 @@ def register() -> tuple[bool, str | None]:
 
 def _register() -> tuple[bool, str | None]:
     """Give SciPy's BLAS to the core; return whether the core uses it, and the name of its thread setter, if known.
+
     Raise ImportError if SciPy's signatures are others.
     """
     from scipy.linalg import cython_blas, cython_lapack

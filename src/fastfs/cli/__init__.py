@@ -69,10 +69,10 @@ def _fastfs(
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command and return its exit code. Wrong input ends in one sentence on stderr and 2; a fault of fastfs
-    itself, in a traceback.
+    """Run one command and return its exit code.
 
-    Messages name options in place of parameters. Ctrl-C raises KeyboardInterrupt.
+    Wrong input ends in one sentence on stderr and 2; a fault of fastfs itself, in a traceback. Messages name
+    options in place of parameters. Ctrl-C raises KeyboardInterrupt.
     """
     prepare_streams()
     with warnings.catch_warnings():

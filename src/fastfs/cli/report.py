@@ -59,8 +59,9 @@ class ReportOptions:
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of all random numbers.")] = 0
 
     def params(self) -> dict[str, dict[str, Any]]:
-        """Return the parameters of --method-option by method. Raise ValueError unless a text begins with one of
-        --methods.
+        """Return the parameters of --method-option by method.
+
+        Raise ValueError unless a text begins with one of --methods.
         """
         texts: dict[str, list[str]] = {}
         for text in self.method_option or []:

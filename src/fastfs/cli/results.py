@@ -78,6 +78,7 @@ def ranking(
 
 def _directions(data: Table | None, order: Integers) -> dict[str, list[Any]]:
     """Return the directions of some features as columns, if the table is in memory and has one target without times.
+
     Otherwise it is empty.
     """
     if data is None or not len(order) or as_stream(data.X) is not None:

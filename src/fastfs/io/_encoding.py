@@ -75,8 +75,9 @@ def require_no_mark(path: Path, given: str) -> None:
 
 
 def _utf_16(beginning: bytes) -> str | None:
-    """Return the form of UTF-16 that text without a mark has: every other byte of Latin letters is 0. Otherwise return
-    None.
+    """Return the form of UTF-16 that text without a mark has: every other byte of Latin letters is 0.
+
+    Otherwise return None.
     """
     low, high = beginning[::2], beginning[1::2]
     if len(high) < 2 or b"\0" not in beginning:

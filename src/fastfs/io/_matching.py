@@ -245,6 +245,7 @@ def _changed(values: list[str], change: Callable[[str], str] | None) -> list[str
 
 def _lines_of(key: _Key, change: Callable[[str], str] | None) -> Integers | None:
     """Return the line of each sample if the values, after `change`, hold the samples' names uniquely and completely.
+
     Otherwise return None.
     """
     names, values = _changed(key.names, change), _changed(key.values, change)

@@ -148,8 +148,9 @@ def _content(
 
 
 def _phenotype(texts: list[str], where: str, path: Path, zero_is_known: bool) -> SampleColumn:
-    """Return a column of .fam or .psam as labels: whole numbers, words, or numbers that aren't all whole. Raise
-    TableError if no sample has one.
+    """Return a column of .fam or .psam as labels: whole numbers, words, or numbers that aren't all whole.
+
+    Raise TableError if no sample has one.
     """
     codes = missing_codes(texts, where, zero_is_known)
     column = SampleColumn(texts, where, None, codes)

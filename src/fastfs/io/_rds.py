@@ -140,8 +140,9 @@ def _numbers(parsed: dict[str, Any]) -> np.ndarray:
 
 
 def _cells(parsed: dict[str, Any], where: str) -> list[Any]:
-    """Return a column's cells: text, numbers, or the levels of a factor; missing ones are None. Raise ValueError for
-    others.
+    """Return a column's cells: text, numbers, or the levels of a factor; missing ones are None.
+
+    Raise ValueError for others.
     """
     if "factor" in _classes(parsed):
         levels = _strings(_attribute(parsed, "levels")) or []
@@ -290,8 +291,9 @@ class _Table(NamedTuple):
 
 
 def _read_table_of_samples(path: Path, wanted: Wanted, table: _Table) -> Content:
-    """Read a table with samples in rows; labels and annotations are columns. Raise ValueError if it has no columns or
-    rows.
+    """Read a table with samples in rows; labels and annotations are columns.
+
+    Raise ValueError if it has no columns or rows.
     """
     header = table.with_names()
     if not header:

@@ -152,8 +152,9 @@ def read_names(path: Path, budget: int | None = None) -> list[str]:
 
 
 def read_pairs(path: Path, budget: int | None = None) -> list[list[str]]:
-    """Return the rows of a text file of two columns without a header, such as the edges of a network. Raise ValueError
-    for another number of columns.
+    """Return the rows of a text file of two columns without a header, such as the edges of a network.
+
+    Raise ValueError for another number of columns.
     """
     rows = [row for row in read_lines(path, TextForm(budget)) if any(row)]
     if not rows:

@@ -27,8 +27,9 @@ AGAINST = "#b5523b"
 
 
 def axes(ax: Axes | None, size: tuple[float, float] | None = None) -> Axes:
-    """Return the caller's axes, or the axes of a new pyplot figure of this size. Raise TypeError if they aren't axes of
-    matplotlib.
+    """Return the caller's axes, or the axes of a new pyplot figure of this size.
+
+    Raise TypeError if they aren't axes of matplotlib.
     """
     if ax is not None:
         if not hasattr(ax, "scatter"):

@@ -246,8 +246,9 @@ def read_grouping(
 
 
 def _in_large_groups(labels: Array, groupby: str, min_class: int) -> Array:
-    """Return True for the cells in groups of `min_class` cells or more, and warn of the other groups. Raise ValueError
-    if none is large enough.
+    """Return True for the cells in groups of `min_class` cells or more, and warn of the other groups.
+
+    Raise ValueError if none is large enough.
     """
     min_class = as_int("min_class", min_class, low=0)
     names, numbers, counts = np.unique(labels, return_inverse=True, return_counts=True)

@@ -221,8 +221,9 @@ def _read_cells(
     drop_unlabelled: bool,
     min_class: int,
 ) -> tuple[Array, Array]:
-    """Return the cells to compare, and the group or the number of each. Raise ValueError for `groups` or `min_class`
-    with numbers.
+    """Return the cells to compare, and the group or the number of each.
+
+    Raise ValueError for `groups` or `min_class` with numbers.
     """
     if _holds_numbers(adata, groupby, target_type):
         if groups is not None:
