@@ -209,7 +209,11 @@ class DiSC(_disc.DiSCFields, _Resources, _KernelSelector):
         return self
 
     def _fit_sets(self, X: Any, y: Any) -> None:
-        """Make one set per class, from X in memory or from a stream, compare the sets, and set the attributes."""
+        """Make one set per class, from X in memory or from a stream, compare the sets, and set the attributes.
+
+        A stream that is too large is read in blocks, in one or two passes, as `algorithm_` and `n_passes_` say
+        ("whole", 0: in memory).
+        """
         options, run = _disc.DiSCOptions.from_arguments(self), Run.from_estimator(self)
         X, of_rows = classes_in_blocks(X, y, run)
         if of_rows is not None:

@@ -74,7 +74,7 @@ class IterationCall(RandomCall):
         options_class: type[_IterationOptions],
         fit: Callable[["MarginStage", Labels, Array, _IterationOptions], Outcome[_Result]],
     ) -> _Result:
-        """Return the result of a fit to all samples, or to those that are drawn."""
+        """Return the result of a fit to all samples, or to those that are drawn, and issue its warnings."""
         options, run = options_class.from_arguments(self), self.make_run()
         data, classes, labels, rows = read_labelled_samples(self.X, self.y, options, run)
         stage = MarginStage(data, options.stage_options(), run)

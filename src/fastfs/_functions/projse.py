@@ -417,7 +417,10 @@ def fit_stream(
     names_of_X: Callable[[], Any] = lambda: None,
     scores_only: bool = False,
 ) -> tuple[Outcome[ProjSeResult], Array | None]:
-    """Return the outcome of a fit to a stream. `check` sees its first block, and then `names_of_X` knows the names."""
+    """Return the outcome of a fit to a stream, and the classes if y holds labels.
+
+    `check` sees its first block, and then `names_of_X` knows the names.
+    """
     sums, classes, given = collect_sums(
         source, y, run, views=options.views, check=check, given=options.given, names_of_X=names_of_X
     )
@@ -439,7 +442,7 @@ def fit_table(
 ) -> tuple[Outcome[ProjSeResult], Array | None]:
     """Return the outcome of a fit to a table in memory, and the classes, if y holds labels.
 
-    names: the column names, if X doesn't have them. Columns in `given` are appended to the target.
+    Given columns or values are appended to the target. names: the column names, if X doesn't have them.
     """
     names = column_names(X) if names is None else names
     X = as_matrix(X, run)
@@ -517,7 +520,10 @@ def _sum_on_workers(
 
 
 def _sum_block(first: int, X: Any, target: Target, views: str, budget: int, given: Given | None) -> Any:
-    """Return the sums over one block of a Dask array, computed on a worker."""
+    """Return the sums over one block of a Dask array, computed on a worker.
+
+    Given columns are appended to the target.
+    """
     run = Run(1, budget or None)  # Dask runs one task per block, so each takes one thread
     with in_rows(range(first, first + X.shape[0])):
         X = as_matrix(X, run)

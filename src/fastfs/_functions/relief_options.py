@@ -25,7 +25,10 @@ def as_count_or_all(name: str, value: Any) -> int:
 
 
 def as_ramp(name: str, ramp: Any) -> str | tuple[float, float]:
-    """Return "none" for None, "sd", or the lower and upper end of the ramp; raise an error for anything else."""
+    """Return "none" for None, "sd", or the lower and upper end of the ramp as floats.
+
+    Raise ValueError for another word, TypeError for anything else.
+    """
     if ramp is None:
         return "none"
     if isinstance(ramp, str):

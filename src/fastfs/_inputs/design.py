@@ -188,7 +188,11 @@ def _label_column(y: Array, names: Array, *, in_order: bool) -> tuple[Integers, 
 def design_of(
     columns: Mapping[str, Array], blocks: str | None, groups: str | None, covariates: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the design arguments of a test from named columns about the samples."""
+    """Return the design arguments of a test from named columns about the samples; blocks or groups without a name are
+    None.
+
+    Covariates become one table, left out if none is named, with numbers in columns that hold only such.
+    """
     arguments: dict[str, Any] = {
         name: None if column is None else columns[column] for name, column in (("blocks", blocks), ("groups", groups))
     }

@@ -144,7 +144,7 @@ class Genotypes:
         )
 
     def count_missing(self) -> int:
-        """Return the number of missing genotypes."""
+        """Return the number of missing genotypes; raise ValueError if the file has changed."""
         self.check_file()
         places, shifts = np.divmod(self.rows, 4)
         step = max(1, _BLOCK // max(1, 4 * self.bits.shape[1]))

@@ -82,7 +82,9 @@ def as_phenotypes(texts: Iterable[str]) -> np.ndarray:
 
 
 def _read_snps(path: Path, budget: int | None) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return chromosomes, names, positions, and pairs of alleles."""
+    """Return chromosomes, names, positions, and pairs of alleles from a .bim; raise ValueError for a position that
+    isn't a number.
+    """
     rows = list(_text_rows(path, _BIM, budget))
     position = np.array([as_position(path, i, row[3]) for i, row in enumerate(rows)], np.int64)
     return (

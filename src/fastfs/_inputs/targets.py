@@ -147,10 +147,7 @@ def read_chunk(y: Any, shape: tuple[int, int], run: Run, *, classes: Array | Non
 
 
 def read_classes(classes: Any) -> Array:
-    """Return the classes in sorted order, each once; raise ValueError for fewer than two.
-
-    Missing ones, too, are refused.
-    """
+    """Return the classes in sorted order, each once; raise ValueError for fewer than two, or a missing one."""
     values = as_values(classes).ravel()
     if len(values) == 0:
         raise ValueError("classes must have at least two labels; got none")

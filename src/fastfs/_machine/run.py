@@ -138,7 +138,10 @@ def as_jobs(n_jobs: int | None) -> int | None:
 
 
 def count_threads(n_jobs: int | None) -> int:
-    """Return n_threads for n_jobs: 0 (all cores) for None; a negative number counts back from all cores."""
+    """Return n_threads for n_jobs: 0 (all cores) for None; a negative number counts back from all cores, to 1 at least.
+
+    Raise ValueError for 0.
+    """
     n_jobs = as_jobs(n_jobs)
     if n_jobs is None or n_jobs > 0:
         return n_jobs or 0

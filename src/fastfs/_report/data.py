@@ -154,7 +154,9 @@ class Data:
         return {name: np.array(values) for name, values in direction(self.X, self.y).columns().items()}
 
     def card(self) -> dict[str, Any]:
-        """Return the numbers that describe the data, for the page and for JSON."""
+        """Return the facts about the data for the page and for JSON: sizes, missing values, constant features, classes
+        and design.
+        """
         classes, counts = np.unique(self.y, return_counts=True)
         n_missing, n_constant = self._look()
         return {
@@ -181,9 +183,7 @@ class Data:
         return {"column": self.design_names[word], "classes": [str(name) for name in classes], "rows": rows}
 
     def _look(self) -> tuple[int, int]:
-        """Return the number of missing values, and of features that are constant or have at most one different
-        value.
-        """
+        """Return the number of missing values, and of features that are constant where they have values."""
         n_missing = n_constant = 0
         for block in self._blocks():
             is_missing = np.isnan(block)

@@ -312,7 +312,10 @@ def new_samples(
 
 
 def interactions(data: Data, plan: Plan, report: Progress) -> tuple[dict[str, Any], InteractionScan | None]:
-    """Return entries and result of `interaction_scan` of all pairs; or the reason why there are none, and None."""
+    """Return entries and result of `interaction_scan` of all pairs; or the reason why there are none, and None.
+
+    More features than `_FEATURES_OF_PAIRS` are such a reason, and at most `_LABELINGS_OF_PAIRS` labelings are compared.
+    """
     if plan.n_pairs == 0:
         return {"reason": "n_pairs is 0, so no pairs were searched."}, None
     n_features = data.X.shape[1]

@@ -223,7 +223,7 @@ def summary(result: "Tested") -> str:
 
 
 def entries_of_test(result: "Tested") -> dict[str, Any]:
-    """Return the entries of a JSON file about the permutations of a test."""
+    """Return the entries of a JSON file about the permutations of a test: p-value, numbers of labelings and design."""
     return {
         "pvalue": result.pvalue,
         "n_permutations": result.n_permutations,

@@ -18,7 +18,9 @@ _PAIRS_SHOWN = 10
 
 
 def print_ranking(ranking: Mapping[str, Sequence[Any]], title: str | None = None) -> None:
-    """Print a ranking as a table with a bar for each score."""
+    """Print a ranking as a table with a bar for each score, its share of the best one; without bars if that isn't above
+    0.
+    """
     table = _table(ranking, title)
     table.add_column("share of the best score", no_wrap=True)
     console = output()

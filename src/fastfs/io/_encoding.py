@@ -88,7 +88,11 @@ def _utf_16(beginning: bytes) -> str | None:
 
 
 def not_decoded(path: Path, error: UnicodeDecodeError, given: str | None, budget: int | None) -> ValueError:
-    """Return the error about text with bytes that its encoding doesn't have; it names the encodings that fit."""
+    """Return the error about text with bytes that its encoding doesn't have.
+
+    If no encoding was given, and the text has no mark, it names those that fit; otherwise it asks for another, or calls
+    the file damaged.
+    """
     if given is None and not error.encoding.startswith("utf-8"):
         return damaged(path, f"it begins as {error.encoding} text, but {error.reason}")
     if given is not None:

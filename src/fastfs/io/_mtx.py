@@ -164,7 +164,9 @@ class _Guarded(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer; raise ValueError at a null byte, and add a line end behind the last line."""
+        """Fill the buffer, and return the number of bytes; raise ValueError at a null byte, and add a line end behind
+        the last line.
+        """
         part = self._file.read(len(buffer))
         if b"\0" in part:
             raise ValueError("it holds null bytes")

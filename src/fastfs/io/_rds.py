@@ -310,7 +310,10 @@ def _read_table_of_samples(path: Path, wanted: Wanted, table: _Table) -> Content
 
 
 def _read_features(path: Path, wanted: Wanted, table: _Table) -> Content:
-    """Read a table with features in rows; labels and annotations are rows too."""
+    """Read a table with features in rows; labels and annotations are rows too.
+
+    Raise ValueError if one of these is missing.
+    """
     header = table.with_names()
     names_at, keep, samples = sample_columns(header, [], wanted, path)
     names = list(map(str, table.cells(names_at)))

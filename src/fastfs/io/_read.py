@@ -261,7 +261,8 @@ def _require_two_modalities(path: Path, call: _Call, reader: _Reader) -> None:
 def _read_targets(
     path: Path, call: _Call, reader: _Reader, names: Sequence[str], kept: Integers
 ) -> tuple[Integers, Floats, tuple[str, ...]]:
-    """Return those of the kept samples that the modality of the targets has, their targets, and their names.
+    """Return those of the kept samples that the modality of the targets has, their targets as dense floats, and the
+    names of these.
 
     Raise ValueError if it has none.
     """
@@ -406,10 +407,10 @@ def _content(path: Path, wanted: Wanted, reader: _Reader) -> Content:
 
 
 def _kept(columns: dict[str, SampleColumn], n_samples: int, rule: MatchRule, path: Path) -> Integers:
-    """Return the samples that have a value in all columns; others are left out with `drop_missing`, or by codes, with a
-    warning.
+    """Return the samples that have a value in all columns.
 
-    Otherwise they are an error. Raise ValueError if none is left.
+    Others are left out with `drop_missing`, or by codes of a column, with a warning; otherwise they are an error. Raise
+    ValueError if none is left.
     """
     is_kept = np.ones(n_samples, bool)
     for name, column in columns.items():

@@ -240,7 +240,9 @@ class ModelByGroup:
 
 
 def warn_of_changes(means: Array, sizes: Array, X: Any) -> None:
-    """Warn if X doesn't hold logarithms of counts, because fold changes then say nothing."""
+    """Warn if X doesn't hold logarithms of counts, but values below 0, whole or large ones: fold changes then say
+    nothing.
+    """
     sums = means * sizes[:, None]
     if means.min() < 0:
         problem = (

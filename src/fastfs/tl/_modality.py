@@ -82,8 +82,9 @@ def _annotated(given: Any, adata: AnnData) -> AnnData:
 
 
 def _require_writable(adata: Any, copy: bool) -> None:
-    """Raise TypeError unless `adata` is an AnnData, ValueError if results can't be kept: in a copy or view of a
-    file.
+    """Raise TypeError unless `adata` is an AnnData, ValueError if results can't be kept.
+
+    They can't in a copy or a view of a file.
     """
     from anndata import AnnData
 

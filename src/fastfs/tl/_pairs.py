@@ -277,7 +277,10 @@ class _Scan:
             )
 
     def keep(self, key: str, function: str, result: PairsResult, about: dict[str, Any]) -> None:
-        """Write the pairs, the scores of the genes and the parameters into `adata`; about: options of the function."""
+        """Write the pairs, the scores of the genes and the parameters into `adata`; about: options of the function.
+
+        Genes that weren't compared score NaN.
+        """
         import pandas as pd
 
         genes = np.asarray(self.source.names, dtype=object)[result.pairs]

@@ -308,7 +308,10 @@ def _draw_cells(codes: Integers, n_cells: int | None, numbers: np.random.Generat
 
 
 def _table_of_genes(chosen: _Chosen, given: Integers, names: Any, types: Array, means: Floats) -> Any:
-    """Return a DataFrame with a row for each gene of the panel, the given ones first."""
+    """Return a DataFrame with a row for each gene of the panel, the given ones first.
+
+    It tells what each was chosen for, in which type its mean is largest, and the share explained so far.
+    """
     import pandas as pd
 
     genes = np.concatenate([given, chosen.genes])
