@@ -61,7 +61,8 @@ void require_pairs(const fastfs_interaction_options& o, const Matrix& X, const M
     for (std::int64_t k = 0; k < o.n_chosen; ++k) {
         const auto pair = [&](std::int64_t of) { return std::pair(o.first_of_pairs[of], o.second_of_pairs[of]); };
         const auto [i, j] = pair(k);
-        require(other || i < j, "second_of_pairs must be columns above the first ones; got ", j, " for ", i);
+        require(other || i < j, "each of second_of_pairs must be larger than its first column; got ", j, " for ", i,
+                " in pair ", k);
         require(k == 0 || pair(k - 1) < pair(k), "chosen pairs must be in ascending order, each once; got ", i, " and ",
                 j, " as pair ", k);
     }

@@ -559,6 +559,13 @@ void differential_correlation(const Matrix& X, const Classes& classes,
               list_columns(data.rare), " out, or give each group as one sample, such as its mean"});
     }
     if (options.n_labelings > 0) warn_of_heavy_tails(data.heavy, data.n_features(), "within the classes");
+    if (const std::size_t n_tied = data.keep_line.size(); n_tied > 0 && options.n_labelings > 0) {
+        warn("keep_line",
+             {n_tied, n_tied == 1 ? " feature has" : " features have",
+              " one value in a fourth of a class or more, so covariates can't be taken out: p-values are too small if "
+              "such values follow a covariate. Leave ",
+              list_columns(data.keep_line), " out, or give two classes as numbers"});
+    }
     const CorrelationLabeling truth(classes, ranks, data.of(0));
     result.error = truth.scale;
     Search search(data, truth, options, run);

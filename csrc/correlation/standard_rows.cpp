@@ -189,6 +189,7 @@ StandardRows::StandardRows(const Matrix& X, const std::vector<std::int64_t>& wan
         columns.push_back(wanted[at(k)]);
         if (is_rare[at(k)]) rare.push_back(wanted[at(k)]);
         if (is_heavy[at(k)]) heavy.push_back(wanted[at(k)]);
+        if (moves_places[at(k)] && covariates.size() > 0) keep_line.push_back(wanted[at(k)]);
         moves_places_.push_back(moves_places[at(k)]);
     }
 }

@@ -33,10 +33,11 @@ double length_of(double squares, std::int64_t n);
 class StandardRows {
   public:
     std::int64_t n_samples;
-    std::vector<std::int64_t> columns;   // of X, ascending: the features that vary in each class
-    std::vector<std::int64_t> constant;  // the others
-    std::vector<std::int64_t> rare;      // the `columns` in which more than three fourths of a class share a value
-    std::vector<std::int64_t> heavy;     // the `columns` with heavy tails within the classes, but for ranks and ties
+    std::vector<std::int64_t> columns;    // of X, ascending: the features that vary in each class
+    std::vector<std::int64_t> constant;   // the others
+    std::vector<std::int64_t> rare;       // the `columns` in which more than three fourths of a class share a value
+    std::vector<std::int64_t> heavy;      // the `columns` with heavy tails within the classes, but for ranks and ties
+    std::vector<std::int64_t> keep_line;  // the `columns` that move places, and so don't lose their line in covariates
 
     // Reads the wanted columns of X, ascending, sorts them into varying, constant and rare ones, and standardises them
     // within the true classes. covariates: centred within the classes; features that move values first lose their line

@@ -1453,7 +1453,7 @@ void test_interactions() {
                    FASTFS_EINVAL &&
                says(words);
     };
-    CHECK(refuses_pairs({3, 1, 2}, "second_of_pairs must be columns above the first ones; got 3 for 3"));
+    CHECK(refuses_pairs({3, 1, 2}, "each of second_of_pairs must be larger than its first column; got 3 for 3"));
     CHECK(refuses_pairs({1, 0, 2}, "chosen pairs must be in ascending order"));
     CHECK(refuses_pairs({-1, 1, 2}, "first_of_pairs"));
 

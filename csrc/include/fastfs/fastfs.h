@@ -1308,7 +1308,8 @@ typedef struct fastfs_differential_correlation_result {
  * O(n_rows n_features) memory: no table of pairs is stored. A sparse X becomes a dense table of doubles.
  *
  * Warnings: "constant" (features, in a class), "copies" (pairs), "heavy_tails" (features, for which Pearson's p-values
- * are too small), "rare_values" (of features, so that permutations of `wholes` give no valid p-values). */
+ * are too small), "keep_line" (features with ties, from which covariates aren't taken out), "rare_values" (of features,
+ * so that permutations of `wholes` give no valid p-values). */
 FASTFS_API fastfs_status fastfs_differential_correlation(const fastfs_matrix* X, const int64_t* labels,
                                                          const fastfs_differential_correlation_options* options,
                                                          const fastfs_run* run,

@@ -117,11 +117,28 @@ def test_a_design_needs_permutations(design):
     assert_one_sentence(caught, f"n_permutations must be above 0 with {design}; got 0: give a number of")
 
 
-def heavy_tails_told(table, target, **parameters):
+def told_of(code, table, target, **parameters):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fastfs.differential_correlation(table, target, **({"n_permutations": 9} | parameters))
-    return [str(warning.message) for warning in caught if warning.message.code == "heavy_tails"]
+    return [str(warning.message) for warning in caught if warning.message.code == code]
+
+
+def test_features_that_keep_their_line_in_covariates_are_told():
+    rng = np.random.default_rng(5)
+    table = pd.DataFrame(rng.normal(size=(60, 4)), columns=list("wxyz"))
+    target, age = np.arange(60) % 2, rng.normal(size=60)
+    assert told_of("keep_line", table, target, covariates=age) == []
+    table["x"] = (table["x"] > 0).astype(float)
+    (told,) = told_of("keep_line", table, target, covariates=age)
+    assert told.startswith("1 feature has one value in a fourth of a class or more, so covariates can't be taken out: ")
+    assert told.endswith("Leave column 'x' out, or give two classes as numbers")
+    assert told_of("keep_line", table, target) == []
+    assert told_of("keep_line", table, target.astype(float), covariates=age, target_type="number") == []
+
+
+def heavy_tails_told(table, target, **parameters):
+    return told_of("heavy_tails", table, target, **parameters)
 
 
 @pytest.mark.parametrize("along", [False, True])
