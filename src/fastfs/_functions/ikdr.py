@@ -230,7 +230,10 @@ def ikdr_path(X: Any, y: Any, lams: Iterable[float], **options: Any) -> list[IKD
 
 
 def _solve_path(call: _IKDRCall, lams: list[float]) -> list[IKDRResult]:
-    """Read the data, make the kernels and fit I-KDR for each lambda."""
+    """Read the data, or drawn rows of them, make the kernels, fit I-KDR for each lambda, and issue the warnings.
+
+    The first fit begins at `start`, each other one at the solution before it. Raise ValueError for a single class.
+    """
     options, of_kernels = FunctionOptions.from_arguments(call), KernelOptions.from_arguments(call)
     lams, run = [as_float("lam", lam) for lam in lams], call.make_run()
     X, y, rows = draw_rows(call.X, call.y, options, of_kernels, run)
@@ -307,8 +310,8 @@ def fit_ikdr(
 def _make_result(kernels: Kernels, classes: Array, core_result: dict[str, Any]) -> IKDRResult:
     """Turn the core's result for one lambda into an IKDRResult, with scores and weights of all features.
 
-    A group's weight is shared by its features that vary. A feature without weight scores 0 or less, by how far the
-    objective is from giving it one.
+    A group's weight is shared by its features that vary. A feature without weight scores -p / (p + F), from its price p
+    and the objective F: -1 if it is constant.
     """
     weights, prices = core_result["weights"], core_result["prices"]
     if kernels.which is not None:

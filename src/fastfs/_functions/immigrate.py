@@ -215,7 +215,8 @@ PAIR = np.dtype([("a", np.int64), ("b", np.int64), ("weight", np.float64), ("res
 
 
 def top_pairs(features: Integers, values: Array, vectors: Array, n: Any, by: Any) -> Array:
-    """Return the n pairs of features with the largest |weight| or |residual| of W = vectors' diag(values) vectors.
+    """Return the n pairs of features with the largest |weight| or |residual| of W = vectors' diag(values) vectors, with
+    both.
 
     `features` are the columns of X that W covers. The residual is W without its leading eigenpair.
     """

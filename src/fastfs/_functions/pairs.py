@@ -45,7 +45,10 @@ class DesignCall(RandomCall):
     random_state: Any = 0
 
     def check_test(self, n_permutations: int, *design: str) -> None:
-        """Raise ValueError for an `alpha` out of range, or a design or an `alpha` without permutations."""
+        """Raise ValueError for an `alpha` out of range, or a design or an `alpha` without permutations.
+
+        `design` are the names of its fields.
+        """
         if self.alpha is not None and not 0 < as_float("alpha", self.alpha) < 1:
             raise ValueError(f"alpha must lie between 0 and 1; got {self.alpha}")
         named = [name for name in (*design, "alpha") if getattr(self, name) is not None]

@@ -475,8 +475,8 @@ def collect_sums(
     columns.
 
     `whole` and `chunk` are as for `TargetRows`, `names` and `check` as `names` and `see` of `Passes`. `names_of_X` is
-    called when the first block has been read. Given columns are appended to y; without y they are the target, and X is
-    scored as its second view. A Dask array is summed on its workers.
+    called when the first block has been read. Given columns are appended to y; without y, X explains
+    itself beyond them. A Dask array is summed on its workers.
     """
     source = Source.from_data(X)
     if given is not None and y is None:
@@ -658,7 +658,8 @@ def select_from_sums(
 ) -> Outcome[ProjSeResult]:
     """Select features of X, or of Y with `from_y`, from sums over the rows.
 
-    `classes` has the class of each group. With given columns, `labels` are the classes of the target, if it has any.
+    `classes` has the class of each group. With given columns, `labels` are the classes of the target, if it has any. If
+    these depend on each other exactly, the warning that the target's columns may is left out.
     """
     n_y = sums.n_y - (0 if given is None else given.n)
     n = n_to_select(n_features_to_select, n_y if from_y else sums.n_cols)

@@ -100,7 +100,9 @@ class Given:
         return add_columns(X, table, run)
 
     def append_to(self, target: Target, first: int, X: Any) -> Target:
-        """Return a target of numbers for these rows: labels as columns of 0 and 1, and the given values behind."""
+        """Return a target of numbers for these rows: labels as columns of 0 and 1, numbers as they are, and the given
+        values behind.
+        """
         columns = [self.rows(first, X)]
         if target.labels is not None and target.classes is not None:
             columns.insert(0, (target.labels[:, None] == np.arange(len(target.classes))).astype(np.float64))

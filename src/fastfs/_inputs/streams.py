@@ -197,7 +197,7 @@ class Passes:
         return self._first_pass[0] if self._first_pass else self._n_known() or np.inf
 
     def _require_same_rows(self, good: bool, n: int, more: str = "") -> None:
-        """Raise ValueError if the number of rows differs from the number before."""
+        """Raise ValueError, which names both numbers of rows, unless the number n in this pass is `good`."""
         if not good:
             before = f"pass 1 ({self._n_expected():,} rows)" if self._first_pass else f"{self._n_expected():,} rows"
             counted = f"{n:,} {more}".rstrip()

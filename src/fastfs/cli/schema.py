@@ -23,7 +23,7 @@ _OBJECT = {"type": "object"}
 
 
 def _object(required: Mapping[str, Any], optional: Mapping[str, Any] | None = None, *, closed: bool) -> dict[str, Any]:
-    """Return the schema of an object; no other keys are allowed in a closed one."""
+    """Return the schema of an object with required and optional keys; no other keys are allowed in a closed one."""
     return {
         "type": "object",
         "properties": {**required, **(optional or {})},

@@ -58,8 +58,9 @@ def read_gct(path: Path, wanted: Wanted) -> Content:
         rows_aside = annotation_rows(wanted, about, some_of([*about]), path)
 
         def feature_rows() -> Iterator[list[str]]:
-            """Yield the wanted annotations of samples, then the name and values of each feature; raise ValueError for
-            another number.
+            """Yield the wanted annotations of samples, then the name and values of each feature.
+
+            Raise ValueError for another number of features, or of cells in a row.
             """
             yield from rows_aside
             n = 0

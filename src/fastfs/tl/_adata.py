@@ -177,7 +177,9 @@ def read_groups(
 
 
 def warn_of_numbers(adata: AnnData, groupby: str, labels: Array, of_numbers: str = "bin them (pandas.cut)") -> None:
-    """Warn if a column of numbers, which scanpy refuses, is taken as groups."""
+    """Warn if a column of numbers, which scanpy refuses, is taken as groups; `of_numbers` is the advice for
+    measurements.
+    """
     if obs_column(adata, groupby).dtype.kind in "iuf":
         warn(
             [

@@ -147,7 +147,7 @@ def _compare_pair(
 
     ``row_numbers`` are those of these cells among all that take part, for errors. ``of_group`` maps a group to 0 for
     the first side, 1 for the second and -1 for neither; ``groups`` has the group of each cell. The fit takes `sums` if
-    they are given, otherwise X.
+    they are given, otherwise X. Warnings are dropped.
     """
     sides = np.array(["group", "rest"])
     y = sides[of_group[groups]]

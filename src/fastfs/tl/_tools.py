@@ -150,7 +150,10 @@ _DOC = """{summary}
 
 
 def _write_doc(word: str, notes: str, call: str) -> str:
-    """Return the docstring of the function of `fastfs.tl` for a method, with separate sentences and an example."""
+    """Return the docstring of the function of `fastfs.tl` for a method, with `notes` and an example.
+
+    Sentences on sparse and stored data, and on the scores of groups, depend on the method.
+    """
     method = METHODS[word]
     data = "Sparse values are made dense, those of the cells and genes that are compared."
     if method.sparse:
