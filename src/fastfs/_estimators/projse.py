@@ -213,8 +213,8 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
         """Add the sums over the rows of one call of `partial_fit` to `_sums`.
 
         The first call sets the classes and the given columns; a later one deletes the results before it. Raise
-        ValueError if a later call has other classes or columns of y, or if `given` is a table. With `given` and y None, X
-        explains itself beyond the given columns.
+        ValueError if a later call has other classes or columns of y, or if `given` is a table. With `given` and y None,
+        X explains itself beyond the given columns.
         """
         if options.given is not None and is_table(options.given):
             raise ValueError("given must list columns of X for partial_fit; got a table: add its columns to X")

@@ -475,8 +475,8 @@ def collect_sums(
     columns.
 
     `whole` and `chunk` are as for `TargetRows`, `names` and `check` as `names` and `see` of `Passes`. `names_of_X` is
-    called when the first block has been read. Given columns are appended to y; without y, X explains
-    itself beyond them. A Dask array is summed on its workers.
+    called when the first block has been read. Given columns are appended to y; without y, X explains itself beyond
+    them. A Dask array is summed on its workers.
     """
     source = Source.from_data(X)
     if given is not None and y is None:
