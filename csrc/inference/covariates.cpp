@@ -118,7 +118,7 @@ void Design::fit_covariates(const fastfs_design_options& o, Run& run) {
         columns.push_back(std::move(column));
         ++n_columns;
     }
-    require(n_columns > 0, "covariates must vary; got constant ones: leave them out");
+    require(n_columns > 0, "covariates and given features must vary; got constant ones: leave them out");
     const std::int64_t needed = is_class_ ? kUnitsPerCovariate : o.times ? kUnitsPerCovariateOfTimes : 0;
     if (n < needed * n_columns) {
         const char* units = moves_groups_ ? " groups" : " samples";

@@ -221,7 +221,8 @@ void test_bad_designs() {
             is_refused([&](O o) { o.covariates = numbers.data(), o.n_covariates = 1; }, " in row 5: drop this sample"));
     }
     const std::vector<double> constant(8, 1e308);
-    CHECK(is_refused([&](O o) { o.covariates = constant.data(), o.n_covariates = 1; }, "covariates must vary"));
+    CHECK(is_refused([&](O o) { o.covariates = constant.data(), o.n_covariates = 1; },
+                     "covariates and given features must vary"));
     CHECK(is_refused([&](O o) { o.covariates = constant.data(), o.n_covariates = 0; }, "n_covariates must be from 1"));
     CHECK(is_refused([&](O o) { o.n_covariates = 1; }, "covariates must hold 1 columns, as n_covariates says"));
     CHECK(is_refused([&](O o) { o.covariates = constant.data(), o.n_covariates = std::int64_t{1} << 60; },

@@ -507,7 +507,7 @@ def test_units_of_subsamples():
         ({"covariates": pd.DataFrame({"a": [*list("xyxyx"), None]})}, "covariates must not have missing .* row 5:"),
         ({"covariates": pd.DataFrame(np.ones((6, 2)), columns=["a", "a"])}, "must have unique column names"),
         ({"covariates": [1.0, 2, np.inf, 1, 2, 1]}, "covariates must be finite; got NaN or infinity in row 2:"),
-        ({"covariates": np.ones((6, 2))}, "covariates must vary; got constant ones"),
+        ({"covariates": np.ones((6, 2))}, "covariates and given features must vary; got constant ones"),
         ({"covariates": np.ones((5, 2))}, "covariates must have one row for each of the 6 samples; got 5"),
         ({"covariates": np.ones((6, 2, 2))}, "covariates must be a 2-D array"),
         ({"covariates": [0.0, 0.1, 0.2, 1, 2, 1]}, "covariates must not determine the labels"),

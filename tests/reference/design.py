@@ -393,7 +393,7 @@ class Design:
         spread = np.sqrt(np.mean(Z**2, axis=0))
         varies = spread > _RESIDUE * np.abs(columns).max(axis=0)
         if not varies.any():
-            raise ValueError("covariates must vary; got constant ones: leave them out")
+            raise ValueError("covariates and given features must vary; got constant ones: leave them out")
         Z = Z[:, varies] / spread[varies]
         n_units, n_columns = Z.shape
         if self._is_class and n_units < 8 * n_columns:
