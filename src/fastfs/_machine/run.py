@@ -6,6 +6,7 @@ import sys
 import time
 import warnings
 from collections.abc import Sequence
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -25,10 +26,11 @@ class DataWarning(UserWarning):
     code = ""
 
 
+@cache
 def load_core(*, with_blas: bool = True) -> ModuleType:
     """Return the compiled core, with SciPy's BLAS registered unless `with_blas` is False.
 
-    Importing it takes a quarter of the time of `fastfs score`, and some calls need no BLAS.
+    Importing SciPy's takes a quarter of the time of `fastfs score`, and some calls need no BLAS.
     """
     from fastfs import _core
 
