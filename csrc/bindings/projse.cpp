@@ -55,7 +55,7 @@ py::dict projse(const py::object& X_, const py::object& Y_, const py::object& la
     return to_dict(call([&](const fastfs::run& run) { return fastfs::projse(X.view, options, run); }), n_candidates);
 }
 
-// Chooses from precomputed kernels, and returns the result as a dict.
+// Chooses from precomputed kernels, of K_XX the diagonal, and returns the result as a dict.
 py::dict projse_kernels(const Doubles& K_YY, const Doubles& K_YX, const Doubles& K_XX, const py::dict& options_,
                         const py::object& run_) {
     if (K_YY.ndim() != 2 || K_YX.ndim() != 2 || K_XX.ndim() != 1 || K_YY.shape(0) != K_YY.shape(1) ||

@@ -39,7 +39,8 @@ void check_options(const fastfs_manifest_options& o, std::int64_t n_scales, std:
     require(o.n_fits >= 0, "n_fits must not be negative; got ", o.n_fits);
 }
 
-// Throws unless the scale has the value, or a sigma for each of n_kernels kernels, that its rule takes.
+// Throws unless all fields of the scale are in their ranges, and it has the value, or a sigma for each of n_kernels
+// kernels, that its rule takes.
 void check_scale(const fastfs_manifest_scale& scale, std::int64_t n_kernels) {
     switch (scale.rule) {
         case FASTFS_MANIFEST_SIGMA_MEDIAN:

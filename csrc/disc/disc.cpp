@@ -228,8 +228,8 @@ std::int64_t components_that_fit(std::int64_t n_features, std::int64_t n_sets) {
 
 namespace {
 
-// Throws unless n_components, the numbers of neighbours, custom kernels and the graph fit the features and sets; flags
-// sets of one sample and sets in which neighbours are clamped.
+// Throws if n_components is too large for the features and sets, neighbours or vectors can't be held, or a set lacks
+// the X that its custom kernel or its graph needs; flags sets of one sample and sets in which neighbours are clamped.
 void check_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& options,
                 std::vector<DiscResult>& results) {
     const std::int64_t p = sets.front().n_features;
@@ -365,8 +365,10 @@ void warn_of_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& o
         warn("disconnected",
              {"the graph of ", those.names(), " falls apart, into up to ", those.most_connected(),
               " pieces: eigenvalue 1 is repeated, its constant vectors were projected out with the others, and which "
-              "single diffusion vectors come first is arbitrary",
-              is_given || dense ? "" : "; a larger n_neighbors may connect it"});
+              "single diffusion vectors come first is arbitrary: don't read single ones",
+              is_given ? ""
+              : dense  ? "; a larger bandwidth may connect it"
+                       : "; a larger n_neighbors may connect it"});
     }
     if (const Flagged those(results, kSetSmallGap); those) {
         warn("small_gap",

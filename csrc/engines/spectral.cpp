@@ -186,7 +186,9 @@ SymmetricEigen::SymmetricEigen(std::int64_t n, double* A, Run& run, Buffer<doubl
     tridiagonal_.emplace(n, w_.data(), off_diagonal.data(), Z_.data(), whole, run);
     for (double& w : w_) {
         w *= unit;
-        require(std::isfinite(w), "the matrix is too large: its eigenvalues overflow float64; divide it by a constant");
+        require(
+            std::isfinite(w),
+            "the values of X or of a kernel are so large that eigenvalues overflow float64: divide them by a constant");
     }
     run.checkpoint();
 }

@@ -362,8 +362,9 @@ std::unique_ptr<const FeatureSums> Manifest::sum_products(const std::int64_t* la
     return sums;
 }
 
-// Returns the plan of a fit: chooses the accuracy, the most exact one that the memory budget allows if it is auto, and
-// counts problems, kernels and memory; answers the question of the fit's memory.
+// Returns the plan of a fit: the accuracy, and the counts of problems, kernels and bytes. Auto takes exact scores up to
+// kMostExact features if the budget allows, else domains, and small domains if all fits together exceed kMostWork.
+// Throws for problems that there aren't and for too many components; answers the question of the fit's memory.
 fastfs_manifest_plan plan_problems(std::int64_t d, std::int64_t n_classes, const fastfs_manifest_options& o,
                                    std::int64_t n_scales, const Needs& needs, const Run& run) {
     const bool low_rank = o.accuracy == FASTFS_MANIFEST_LOW_RANK || o.accuracy == FASTFS_MANIFEST_LOW_RANK_HIGH;

@@ -53,7 +53,8 @@ struct VariableKernel {
                           std::int64_t s0, bool same) const;
 
   private:
-    // Replaces squared distances by values of the caller's kernel; throws if they aren't symmetric.
+    // Replaces squared distances by values of the caller's kernel. Throws if they aren't symmetric: compared within the
+    // tile if `same` (s is t), else for the first columns (s0 = 0) by a second call in exchanged order.
     void call_custom(double* tile, std::int64_t n_t, std::int64_t w, const Variables& t, const Variables& s,
                      std::int64_t s0, bool same) const;
 };

@@ -448,8 +448,8 @@ inline bool any(HalfWord x) {
 #endif
 }
 
-// For each SNP that `line` has: adds its differences from the c chosen lines that have the SNP to sums[c], or adds
-// their mean to `means` if a SNP is missing in 2^kGapPlanes lines or more.
+// For each SNP that `line` has: adds its differences from the c chosen lines that have the SNP to sums[c]. If one of
+// the SNPs is missing in 2^kGapPlanes lines or more, adds the means of all SNPs to `means` instead.
 template <bool differ>
 void add_by_known(const std::uint64_t* lines, const std::int32_t* chosen, std::int64_t n, std::int32_t zero,
                   const std::uint64_t* line, KnownSums* sums, double* means) {

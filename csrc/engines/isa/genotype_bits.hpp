@@ -49,8 +49,8 @@ struct GenotypeDifference {
     void (*add_known)(const LineCounts& counts, std::int64_t n, const std::uint64_t* line, std::uint32_t* sums,
                       std::uint32_t* known);
     // For each of 256 SNPs that `line` has, finds the c of n chosen lines that have the SNP, and adds the differences
-    // from the c lines to sums[c], which must stay below 2^kSumPlanes, or their mean to means. zero: a line without
-    // bits.
+    // from the c lines to sums[c], which must stay below 2^kSumPlanes; or, if one of the SNPs is missing in many lines,
+    // the means of all SNPs to `means`. zero: a line without bits.
     void (*add_by_known)(const std::uint64_t* lines, const std::int32_t* chosen, std::int64_t n, std::int32_t zero,
                          const std::uint64_t* line, KnownSums* sums, double* means);
     // Takes n (less than 2^15) chosen lines with the genotypes of samples k < n_samples: distances[k] -= the

@@ -157,9 +157,13 @@ class _Selector(LabelScorer, SelectorMixin, BaseEstimator):  # type: ignore[misc
         if names is None or fitted is None:
             validate_data(self, X, skip_check_array=True, reset=reset)
         elif fitted.tolist() != names:
+            pairs = enumerate(zip(names, fitted.tolist(), strict=False))
+            differing = next(
+                (f": {j} is {one!r}, in the fit {other!r}" for j, (one, other) in pairs if one != other), ""
+            )
             raise ValueError(
-                f"The feature names should match those that were passed during fit: X has {len(names)} SNPs with names "
-                f"from {names[0]!r} to {names[-1]!r}, the fit {len(fitted)} from {fitted[0]!r} to {fitted[-1]!r}"
+                "The feature names should match those that were passed during fit: give X the SNPs of the fit, in "
+                f"their order; it has {len(names)}, the fit {len(fitted)}{differing}"
             )
         if names is not None and reset:
             self.feature_names_in_ = np.array(names, dtype=object)

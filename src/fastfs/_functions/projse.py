@@ -442,7 +442,8 @@ def fit_table(
 ) -> tuple[Outcome[ProjSeResult], Array | None]:
     """Return the outcome of a fit to a table in memory, and the classes, if y holds labels.
 
-    Given columns or values are appended to the target. names: the column names, if X doesn't have them.
+    Given columns or values are appended to the target. names: the column names, if X doesn't have them. scores_only:
+    without the warnings of the choice.
     """
     names = column_names(X) if names is None else names
     X = as_matrix(X, run)

@@ -294,9 +294,10 @@ def _is_native_float(dtype: Any) -> bool:
 
 
 def as_floats(values: Array, name: str = "X") -> Array:
-    """Return the values as native float32 if it holds all their digits, else as float64; copy only if necessary.
+    """Return floats of at most 32 bits as native float32, all other values as float64; copy only if necessary.
 
-    Raise ValueError for complex numbers, dates and other values without a number.
+    Raise ValueError for complex numbers, dates, other values without a number, and integers that float64 can't tell
+    apart.
     """
     if values.dtype.kind == "c":
         raise ValueError(f"{name} must be real; got complex numbers: give their real part")

@@ -62,7 +62,8 @@ class Plan:
         """Make the estimator of a method with the settings of the plan; raise ValueError for a parameter that it
         doesn't have.
 
-        Parameters of the caller come last. Names of columns become numbers, and "auto" targets classes.
+        Parameters of the caller come last. Names of columns become numbers, and target_type="auto" becomes
+        "class".
         """
         from fastfs._estimators.methods import ESTIMATORS  # needs scikit-learn
 

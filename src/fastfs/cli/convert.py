@@ -46,8 +46,8 @@ def convert(
 
 
 def _needs(source: Input) -> list[Needs]:
-    """Return the conditions under which options of `convert` have an effect on the file that it writes; none has for
-    H5AD.
+    """Return the conditions under which options of `convert` have an effect on the file that it writes: for H5AD, which
+    is copied as a whole, no option has one.
     """
     why = "has no effect on what convert writes, since {}: leave it out".format
     name = source.file.name.lower()

@@ -225,8 +225,10 @@ def sample_columns(
                 Parameter("samples"),
             )
     if not keep:
-        raise ValueError(
-            f"'{path}' has no column left as a sample: all name features or are ignored ({some_of(header)})"
+        raise TableError(
+            f"'{path}' has no column left as a sample: all name features or are ignored ({some_of(header)}); ignore "
+            "fewer by ",
+            Parameter("ignore"),
         )
     check_unique(names, "columns", path)
     return names_at, keep, names

@@ -91,7 +91,7 @@ def _rows(sheet: Any, formulas: Any, path: Path, decimal: str) -> Iterator[tuple
             for column, (cell, formula) in enumerate(zip(row, source, strict=False), 1):
                 if cell is None and formula is not None:
                     raise _without_value(path, line, column)
-            cells = [_text(cell, path, line, decimal) for cell in row]
+            cells = [_text(cell, decimal) for cell in row]
             while cells and not cells[-1] and (not width or len(cells) > width):
                 cells.pop()  # formatted cells without a value behind the table
             if not any(cells):
@@ -110,8 +110,10 @@ def _without_value(path: Path, line: int, column: int) -> TableError:
     )
 
 
-def _text(cell: Any, path: Path, line: int, decimal: str) -> str:
-    """Return a cell as text; whole numbers have no point, fractions this decimal mark, and dates no time 00:00:00."""
+def _text(cell: Any, decimal: str) -> str:
+    """Return a cell as text; an empty one is "", whole numbers have no point, fractions this decimal mark, and dates no
+    time 00:00:00.
+    """
     if cell is None:
         return ""
     if isinstance(cell, bool):

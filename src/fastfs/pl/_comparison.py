@@ -59,7 +59,9 @@ def comparison(
     feature_names = _names_of_fits((a, b), feature_names)
     a, b = scores_of("a", a), scores_of("b", b)
     if a.ndim != 1 or a.shape != b.shape or a.size < 2:
-        raise ValueError(f"a and b must be scores of the same features; got shapes {a.shape} and {b.shape}")
+        raise ValueError(
+            f"a and b must be 1-D scores of the same two or more features; got shapes {a.shape} and {b.shape}"
+        )
     check_names(feature_names, a.size)
     ax = axes(ax, (6, 6))
     best = [np.argsort(-scores, kind="stable")[:top] for scores in (a, b)]
