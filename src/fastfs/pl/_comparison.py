@@ -60,7 +60,7 @@ def comparison(
     a, b = scores_of("a", a), scores_of("b", b)
     if a.ndim != 1 or a.shape != b.shape or a.size < 2:
         raise ValueError(
-            f"a and b must be 1-D scores of the same two or more features; got shapes {a.shape} and {b.shape}"
+            f"a and b must be 1-D scores of the same features, two or more; got shapes {a.shape} and {b.shape}"
         )
     check_names(feature_names, a.size)
     ax = axes(ax, (6, 6))
