@@ -32,6 +32,11 @@ double smallest_of(const double* x, std::int64_t n) {
     return std::min(std::min(least[0], least[1]), std::min(least[2], least[3]));
 }
 
+// Multiplies n numbers by a factor, and sets those that are at most `negligible` to 0.
+void scale_above(double negligible, double factor, double* x, std::int64_t n) {
+    for (std::int64_t k = 0; k < n; ++k) x[k] = x[k] <= negligible ? 0 : factor * x[k];
+}
+
 }  // namespace
 
 // Replaces n distances f by their softmax exp(-f / sigma) / sum, and returns its sums. z: scratch of n values.
@@ -74,9 +79,8 @@ void soften(const Classes& classes, const std::vector<std::int64_t>& anchors, st
             const Softmax hits = softmax(p, n_hits, sigma, z), misses = softmax(p + n_hits, n - 1 - n_hits, sigma, z);
 
             const double factor = factors ? factors[c] : 1;
-            for (std::int64_t k = 0; k < n - 1; ++k) {
-                p[k] = p[k] <= negligible ? 0 : (k < n_hits ? factor : -factor) * p[k];
-            }
+            scale_above(negligible, factor, p, n_hits);
+            scale_above(negligible, -factor, p + n_hits, n - 1 - n_hits);
             to = p;
             for (const auto* j = first; j < last; ++j) row[*j] = *j == i ? 0 : *to++;
             for (const auto* j = order; j < first; ++j) row[*j] = *to++;
