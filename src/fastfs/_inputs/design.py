@@ -264,7 +264,7 @@ def read_column(name: str, column: Any, n_samples: int) -> tuple[list[Any], Inte
 def _refuse_missing(name: str, missing: Any) -> None:
     """Raise ValueError if a value of a design column is missing."""
     if len(rows := np.flatnonzero(missing)):
-        raise ValueError(f"{name} must not have missing values; got some in {_describe_rows(rows)}: fill them in")
+        raise ValueError(f"{name} must not have missing values; got some in {_describe_rows(rows)}, or fill the gaps")
 
 
 def _describe_rows(numbers: Integers) -> str:
